@@ -14,9 +14,11 @@
 armq_status armq_desc_check(const armq_desc *desc, char *reason, size_t reason_bytes);
 
 /* Checks args against the description and what query answered (workspace and alignment): NULL
- * pointers to tensors that are not empty, pointers or strides given but not declared in desc->uses, strides below
- * the row length, unaligned workspace or packed weights, threads outside [1, max_threads], x and y overlapping. */
-armq_status armq_args_check(const armq_desc *desc, const armq_support *support, const armq_args *args);
+ * pointers to tensors that are not empty, pointers or strides given but not declared in desc->uses,
+ * strides below the row length, unaligned workspace or packed weights, threads outside [1,
+ * max_threads], x and y overlapping. */
+armq_status armq_args_check(const armq_desc *desc, const armq_support *support,
+                            const armq_args *args);
 
 /* As armq_args_check, for pack. */
 armq_status armq_weights_check(const armq_desc *desc, int32_t which, int64_t first, int64_t last,

@@ -15,7 +15,8 @@ bool armq_dialect_is_name(const char *name);
 /* Resolves preset `name` for one op, input dtype and group size (0 = per channel) into plain data:
  * a preset such as vllm-w4a8 rounds differently for bf16 channel-wise than for f32.
  * `activation` is ARMQ_ACT_NONE for ops without one.
- * False if the dialect does not define the combination; then *why (may be NULL) is a static sentence. */
+ * False if the dialect does not define the combination; then *why (may be NULL) is a static
+ * sentence. */
 bool armq_dialect_preset(const char *name, armq_op op, armq_dtype in, int64_t group_size,
                          armq_activation activation, armq_dialect *dialect, const char **why);
 

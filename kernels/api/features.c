@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <sys/auxv.h>
 
-/* Bit numbers of the AArch64 Linux ABI (arch/arm64 uapi asm/hwcap.h), spelled out because the header
- * exists on AArch64 only and the mapping is tested everywhere. */
+/* Bit numbers of the AArch64 Linux ABI (arch/arm64 uapi asm/hwcap.h), spelled out because the
+ * header exists on AArch64 only and the mapping is tested everywhere. */
 enum { HWCAP_BIT_ASIMD = 1, HWCAP_BIT_ASIMDHP = 10, HWCAP_BIT_ASIMDDP = 20, HWCAP_BIT_SVE = 22 };
 enum { HWCAP2_BIT_I8MM = 13, HWCAP2_BIT_BF16 = 14 };
 
@@ -24,8 +24,7 @@ static const struct {
 
 enum { FEATURE_COUNT = sizeof feature_table / sizeof feature_table[0] };
 
-uint64_t armq_features_from_hwcap(unsigned long hwcap, unsigned long hwcap2)
-{
+uint64_t armq_features_from_hwcap(unsigned long hwcap, unsigned long hwcap2) {
     uint64_t features = 0;
     for (int i = 0; i < FEATURE_COUNT; i++) {
         unsigned long word = feature_table[i].word == 0 ? hwcap : hwcap2;
@@ -35,8 +34,7 @@ uint64_t armq_features_from_hwcap(unsigned long hwcap, unsigned long hwcap2)
     return features;
 }
 
-uint64_t armq_features(void)
-{
+uint64_t armq_features(void) {
 #ifdef __aarch64__
     return armq_features_from_hwcap(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
 #else
@@ -44,8 +42,7 @@ uint64_t armq_features(void)
 #endif
 }
 
-const char *armq_feature_name(uint64_t feature)
-{
+const char *armq_feature_name(uint64_t feature) {
     for (int i = 0; i < FEATURE_COUNT; i++)
         if (feature_table[i].feature == feature)
             return feature_table[i].name;

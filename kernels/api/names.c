@@ -17,10 +17,8 @@ static const char *const dtype_names[ARMQ_DTYPE_COUNT] = {
 };
 
 static const char *const activation_names[] = {
-    [ARMQ_ACT_NONE] = "none",
-    [ARMQ_ACT_SILU] = "silu",
-    [ARMQ_ACT_GELU] = "gelu",
-    [ARMQ_ACT_GELU_TANH] = "gelu_tanh",
+    [ARMQ_ACT_NONE] = "none",           [ARMQ_ACT_SILU] = "silu",
+    [ARMQ_ACT_GELU] = "gelu",           [ARMQ_ACT_GELU_TANH] = "gelu_tanh",
     [ARMQ_ACT_SWIGLUOAI] = "swigluoai",
 };
 
@@ -32,19 +30,18 @@ static const char *const status_names[] = {
 };
 
 static const char *const weight_format_names[ARMQ_WEIGHT_COUNT] = {
-    [ARMQ_WEIGHT_NONE] = "none",         [ARMQ_WEIGHT_S8] = "s8",     [ARMQ_WEIGHT_S4_LOW] = "s4_low",
-    [ARMQ_WEIGHT_S4_WORD8] = "s4_word8", [ARMQ_WEIGHT_BF16] = "bf16",
+    [ARMQ_WEIGHT_NONE] = "none",     [ARMQ_WEIGHT_S8] = "s8",
+    [ARMQ_WEIGHT_S4_LOW] = "s4_low", [ARMQ_WEIGHT_S4_WORD8] = "s4_word8",
+    [ARMQ_WEIGHT_BF16] = "bf16",
 };
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-static const char *name_of(const char *const *table, size_t count, size_t value)
-{
+static const char *name_of(const char *const *table, size_t count, size_t value) {
     return value < count ? table[value] : "?";
 }
 
-static bool value_of(const char *const *table, size_t count, const char *text, size_t *value)
-{
+static bool value_of(const char *const *table, size_t count, const char *text, size_t *value) {
     for (size_t i = 0; i < count; i++)
         if (strcmp(table[i], text) == 0) {
             *value = i;
@@ -53,33 +50,25 @@ static bool value_of(const char *const *table, size_t count, const char *text, s
     return false;
 }
 
-const char *armq_op_name(armq_op op)
-{
-    return name_of(op_names, COUNT(op_names), (size_t)op);
-}
+const char *armq_op_name(armq_op op) { return name_of(op_names, COUNT(op_names), (size_t)op); }
 
-const char *armq_dtype_name(armq_dtype dtype)
-{
+const char *armq_dtype_name(armq_dtype dtype) {
     return name_of(dtype_names, COUNT(dtype_names), (size_t)dtype);
 }
 
-const char *armq_activation_name(armq_activation activation)
-{
+const char *armq_activation_name(armq_activation activation) {
     return name_of(activation_names, COUNT(activation_names), (size_t)activation);
 }
 
-const char *armq_status_name(armq_status status)
-{
+const char *armq_status_name(armq_status status) {
     return name_of(status_names, COUNT(status_names), (size_t)status);
 }
 
-const char *armq_weight_format_name(armq_weight_format format)
-{
+const char *armq_weight_format_name(armq_weight_format format) {
     return name_of(weight_format_names, COUNT(weight_format_names), (size_t)format);
 }
 
-bool armq_op_parse(const char *text, armq_op *op)
-{
+bool armq_op_parse(const char *text, armq_op *op) {
     size_t value;
     if (!value_of(op_names, COUNT(op_names), text, &value))
         return false;
@@ -87,8 +76,7 @@ bool armq_op_parse(const char *text, armq_op *op)
     return true;
 }
 
-bool armq_dtype_parse(const char *text, armq_dtype *dtype)
-{
+bool armq_dtype_parse(const char *text, armq_dtype *dtype) {
     size_t value;
     if (!value_of(dtype_names, COUNT(dtype_names), text, &value))
         return false;
@@ -96,8 +84,7 @@ bool armq_dtype_parse(const char *text, armq_dtype *dtype)
     return true;
 }
 
-bool armq_activation_parse(const char *text, armq_activation *activation)
-{
+bool armq_activation_parse(const char *text, armq_activation *activation) {
     size_t value;
     if (!value_of(activation_names, COUNT(activation_names), text, &value))
         return false;
@@ -105,8 +92,7 @@ bool armq_activation_parse(const char *text, armq_activation *activation)
     return true;
 }
 
-bool armq_weight_format_parse(const char *text, armq_weight_format *format)
-{
+bool armq_weight_format_parse(const char *text, armq_weight_format *format) {
     size_t value;
     if (!value_of(weight_format_names, COUNT(weight_format_names), text, &value))
         return false;
@@ -114,8 +100,7 @@ bool armq_weight_format_parse(const char *text, armq_weight_format *format)
     return true;
 }
 
-size_t armq_dtype_bytes(armq_dtype dtype)
-{
+size_t armq_dtype_bytes(armq_dtype dtype) {
     static const size_t bytes[ARMQ_DTYPE_COUNT] = {
         [ARMQ_DTYPE_F32] = 4, [ARMQ_DTYPE_BF16] = 2, [ARMQ_DTYPE_F16] = 2,
         [ARMQ_DTYPE_S8] = 1,  [ARMQ_DTYPE_S32] = 4,
@@ -123,22 +108,16 @@ size_t armq_dtype_bytes(armq_dtype dtype)
     return (size_t)dtype < ARMQ_DTYPE_COUNT ? bytes[dtype] : 0;
 }
 
-bool armq_op_is_linear(armq_op op)
-{
+bool armq_op_is_linear(armq_op op) {
     return op == ARMQ_OP_LINEAR_W8A8 || op == ARMQ_OP_LINEAR_W4A8 || op == ARMQ_OP_LINEAR_BF16;
 }
 
-bool armq_op_is_gemm(armq_op op)
-{
+bool armq_op_is_gemm(armq_op op) {
     return op == ARMQ_OP_GEMM_S8S8S32 || op == ARMQ_OP_GEMM_S8S4S32;
 }
 
-bool armq_op_is_moe(armq_op op)
-{
+bool armq_op_is_moe(armq_op op) {
     return op == ARMQ_OP_MOE_W8A8 || op == ARMQ_OP_MOE_W4A8 || op == ARMQ_OP_MOE_BF16;
 }
 
-bool armq_op_is_bf16(armq_op op)
-{
-    return op == ARMQ_OP_LINEAR_BF16 || op == ARMQ_OP_MOE_BF16;
-}
+bool armq_op_is_bf16(armq_op op) { return op == ARMQ_OP_LINEAR_BF16 || op == ARMQ_OP_MOE_BF16; }

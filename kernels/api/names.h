@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of the ABI as text, one table per enum, used by the case language, messages and reports. */
+/* The words of the ABI as text, one table per enum, used by the case language, messages and
+ * reports. */
 #ifndef ARMQ_API_NAMES_H
 #define ARMQ_API_NAMES_H
 
@@ -26,6 +27,6 @@ size_t armq_dtype_bytes(armq_dtype dtype);
 bool armq_op_is_linear(armq_op op); /* linear_w8a8, linear_w4a8, linear_bf16 */
 bool armq_op_is_gemm(armq_op op);   /* gemm_s8s8s32, gemm_s8s4s32 */
 bool armq_op_is_moe(armq_op op);
-bool armq_op_is_bf16(armq_op op);   /* the baselines: no quantisation */
+bool armq_op_is_bf16(armq_op op); /* the baselines: no quantisation */
 
 #endif
