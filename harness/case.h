@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A case: one op with every parameter fixed. Its text form is its name and reproduces it:
+ *     linear_w8a8 tokens=7 n=64 k=512 in=bf16 out=bf16 bias=f32 dialect=sglang-w8a8 data=normal
+ * seed=1 In a sweep any value may be a comma list; the line stands for the cartesian product. */
+#ifndef ARMQ_HARNESS_CASE_H
+#define ARMQ_HARNESS_CASE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "kernels/armq.h"
+
+/* What the activations (and for some kinds the weights) look like; harness/generate.h has the
+ * details. */
+typedef enum {
+    DATA_NORMAL = 0, /* tie-free, everything distinct: the default */
+    DATA_TIES = 1, /* half-integers with amax 127 (symmetric) or a range of 255 (asymmetric): exact
+                      formulas */
+    DATA_EXTREMES = 2,  /* edges of the integer contract: all -128/127, alternating signs */
+    DATA_OUTLIERS = 3,  /* a few channels tens of times larger, as real LLM activations have them */
+    DATA_ZERO_ROWS = 4, /* rows of zeros, minus zeros and rows below 2^-120 between ordinary rows */
+    DATA_SUBNORMALS = 5, /* rows of subnormal and tiny values between ordinary rows */
+    DATA_POISON = 6,     /* NaN or Inf in some rows */
+    DATA_KIND_COUNT = 7
+} data_kind;
+
+const char *data_kind_name(data_kind data);
+const char *data_kind_help(data_kind data); /* one line */
+
+enum { CASE_DIALECT_MAX = 24, CASE_TEXT_MAX = 512 };
+
+typedef struct {
+    armq_desc desc; /* complete but for max_threads, caches and features: case_bind fills those */
+    char dialect[CASE_DIALECT_MAX];
+    data_kind data;
+    uint64_t seed;
+    int64_t x_pad, y_pad; /* elements between the rows of x and y: stride = row length + pad */
+    int64_t sample;       /* output elements judged by the reference; 0 = all */
+    int32_t threads;      /* logical threads of the base run */
+} armq_case;
+
+/* The canonical text: op first, then every key that is not at its default, in table order. Returns
+ * text. */
+const char *case_text(const armq_case *c, char text[CASE_TEXT_MAX]);
+
+/* Fills what depends on the machine. features: armq_features(); caches in bytes, 0 = unknown. */
+void case_bind(armq_case *c, uint64_t features, int64_t l1, int64_t l2, int64_t llc,
+               int32_t max_threads);
+
+/* Multiply-accumulates of one run of the case: tokens*n*k; gated MoE
+ * tokens*top_k*3*hidden*intermediate. */
+int64_t case_macs(const armq_case *c);
+
+typedef struct {
+    armq_case *items;
+    int64_t count, capacity;
+    int64_t dropped; /* combinations that the dialect does not define, dropped from cartesian
+                        products */
+} case_list;
+
+void case_list_free(case_list *list);
+bool case_list_append(case_list *list, const armq_case *c); /* false: out of memory */
+
+typedef struct {
+    char file[256];       /* "command line" for arguments */
+    int64_t line, column; /* from 1 */
+    char message[384];    /* what was wrong, with the value, and what is allowed */
+} case_error;
+
+/* Parses one line and appends its cases. A single case (no comma list) that its dialect does not
+ * define is an error; in a product it is counted in list->dropped. Keys may be overridden:
+ * `key=value` given twice is an error. False with *error filled; the list is then unchanged. */
+bool case_parse_line(const char *text, case_list *list, case_error *error);
+
+/* Reads a sweep: a name ("ci" -> <sweep dir>/ci.sweep) or a path. Lines: cases, `include NAME`, `#
+ * comment`, blank; a trailing backslash continues a line. Include cycles are errors. */
+bool sweep_load(const char *name_or_path, case_list *list, case_error *error);
+
+/* Where named sweeps are looked up: $ARMQ_SWEEPS, or the built-in directory. */
+const char *sweep_directory(void);
+
+/* Prints the key table (name, ops, allowed values, default, meaning) for --help. */
+void case_print_keys(FILE *out);
+
+/* Validates a case as parsed (dialect, desc check); used by parse, by derived cases and by tests.
+ */
+bool case_resolve(armq_case *c, char *why, size_t why_bytes);
+
+#endif
