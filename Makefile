@@ -175,12 +175,19 @@ $(BUILD)/$(1)/flags: FORCE
 $(BUILD)/$(1)/sources: FORCE
 	@mkdir -p $$(@D); $$(call stamp,$$@,$(call sources_of,$(1)))
 
+# The unit tests there are now, for the script that runs them.
+$(BUILD)/$(1)/tests.txt: FORCE
+	@mkdir -p $$(@D); $$(call stamp,$$@,$$(filter-out $(BUILD)/$(1)/kernels/tests/%,$$(TESTS_$(1))))
+$(BUILD)/$(1)/kernel-tests.txt: FORCE
+	@mkdir -p $$(@D); $$(call stamp,$$@,$$(filter $(BUILD)/$(1)/kernels/tests/%,$$(TESTS_$(1))))
+lists: $(BUILD)/$(1)/tests.txt $(BUILD)/$(1)/kernel-tests.txt
+
 PROGRAMS_$(1) := $(addprefix $(BUILD)/$(1)/,$(call programs_of,$(1)))
 all: $$(PROGRAMS_$(1)) $$(TESTS_$(1)) $$(BROKEN_$(1):%=$(BUILD)/$(1)/broken/lib%.so)
 -include $$(wildcard $(patsubst %,$(BUILD)/$(1)/obj/%.d,$(call sources_of,$(1))))
 endef
 
-.PHONY: all
+.PHONY: all lists
 all: ## build everything: programs, unit tests, broken providers
 
 $(foreach a,$(ARCHES),$(eval $(call arch_rules,$(a))))
@@ -196,29 +203,60 @@ entries = $(foreach a,$(ARCHES),$(foreach s,$(call sources_of,$(a)),$(call entry
 $(BUILD)/compile_commands.json: $(foreach a,$(ARCHES),$(BUILD)/$(a)/flags $(BUILD)/$(a)/sources)
 	@$(file >$@,[$(entries)])sed -i 's/}, *{/},\n {/g; s/},]$$/}]/' $@
 
+include lint.mk
+
+# As many jobs as processors, unless the user said -j.
+parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
+
 # ---- What a user types ------------------------------------------------------------------------
 
 # build/<program> runs the AArch64 program: natively on Arm, through QEMU elsewhere.
 LAUNCHERS := $(addprefix $(BUILD)/,$(PROGRAMS))
-all: $(LAUNCHERS) $(BUILD)/compile_commands.json
+all: $(LAUNCHERS) $(BUILD)/compile_commands.json lists
 
 $(LAUNCHERS): $(BUILD)/%: ci/launch.sh $(BUILD)/aarch64/%
 	@install -m 755 $< $@
 
-.PHONY: conform bench golden
+.PHONY: setup run test unit conform bench golden report install clean help
+setup: ## install what is missing (packages of the distribution); silent when all is there
+	@ci/setup.sh
+
+# Both need packages before make can read the rules of programs, hence make calls itself.
+run: setup ## judge the kernels on real model shapes, time a few, write the report
+	+@$(MAKE) --no-print-directory $(parallel) all
+	@ci/run.sh
+
+test: setup ## prove the suite itself: lint, unit tests, golden data, conformance on three CPU levels
+	+@ci/test.sh
+
 conform: $(BUILD)/armq-conform ## judge kernels: make conform ARGS="--sweep ci"
 	@$(BUILD)/armq-conform $(ARGS)
 
 bench: $(BUILD)/armq-bench ## time kernels: make bench ARGS="--sweep quick"
 	@$(BUILD)/armq-bench $(ARGS)
 
+report: ## one HTML page from result files: make report ARGS="--conform F.jsonl --bench F.json --out F.html"
+	@$(PYTHON) -B -m reports.report $(ARGS)
+
 golden: $(BUILD)/armq-golden ## check the reference against recorded outputs of real kernels: make golden DIR=...
 	@$(BUILD)/armq-golden '$(DIR)'
 
-.PHONY: clean
+unit: ## build and run the unit tests only (native, and AArch64 with every CPU feature)
+	+@$(MAKE) --no-print-directory $(parallel) unit-native $(if $(cross),unit-max)
+
+.PHONY: unit-native unit-max
+unit-native: lists $(TESTS_$(HOST_ARCH))
+	@ci/unit.sh native $(BUILD)/unit/native $(TESTS_$(HOST_ARCH))
+unit-max: lists $(TESTS_aarch64)
+	@ci/unit.sh max $(BUILD)/unit/max $(TESTS_aarch64)
+
+# The launchers go to bin/, the programs themselves where the launchers look for them.
+install: all ## install programs, armq.h and sweeps: make install PREFIX=/usr/local DESTDIR=
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/libexec/armq' \
+		'$(DESTDIR)$(PREFIX)/include/armq/kernels' '$(DESTDIR)$(PREFIX)/share/armq/sweeps'
+
 clean: ## remove build/
 	rm -rf $(BUILD)
 
-.PHONY: help
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18

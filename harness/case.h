@@ -67,14 +67,25 @@ typedef struct {
     char message[384];    /* what was wrong, with the value, and what is allowed */
 } case_error;
 
+/* Tile sizes of the provider that a sweep is expanded for: values such as
+ * `tokens=tile_m-1,2*tile_m+1` are resolved with them (tile_m, tile_n, tile_k, optionally N* before
+ * and +N or -N behind). `provisional` is the case with 64 in their place. False: the provider
+ * refuses; the case is dropped. */
+typedef struct {
+    bool (*tiles)(void *ctx, const armq_case *provisional, int64_t tile_mnk[3]);
+    void *ctx;
+} case_tiles;
+
 /* Parses one line and appends its cases. A single case (no comma list) that its dialect does not
  * define is an error; in a product it is counted in list->dropped. Keys may be overridden:
- * `key=value` given twice is an error. False with *error filled; the list is then unchanged. */
-bool case_parse_line(const char *text, case_list *list, case_error *error);
+ * `key=value` given twice is an error. False with *error filled; the list is then unchanged.
+ * tiles may be NULL: then tile_m and its like are errors. */
+bool case_parse_line(const char *text, const case_tiles *tiles, case_list *list, case_error *error);
 
 /* Reads a sweep: a name ("ci" -> <sweep dir>/ci.sweep) or a path. Lines: cases, `include NAME`, `#
  * comment`, blank; a trailing backslash continues a line. Include cycles are errors. */
-bool sweep_load(const char *name_or_path, case_list *list, case_error *error);
+bool sweep_load(const char *name_or_path, const case_tiles *tiles, case_list *list,
+                case_error *error);
 
 /* Where named sweeps are looked up: $ARMQ_SWEEPS, or the built-in directory. */
 const char *sweep_directory(void);

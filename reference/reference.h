@@ -24,10 +24,11 @@ typedef struct {
     ref_kind kind;
 } ref_interval;
 
-/* One problem as the provider got it. Pointers are the caller's; strides in elements (row length if dense). */
+/* One problem as the provider got it. Pointers are the caller's; strides in elements (row length if
+ * dense). */
 typedef struct {
     const armq_desc *desc;
-    uint32_t claims;       /* ARMQ_CLAIM_*: NONFINITE_ROW_NAN decides what a NaN row must give */
+    uint32_t claims; /* ARMQ_CLAIM_*: NONFINITE_ROW_NAN decides what a NaN row must give */
     const void *x;
     int64_t x_stride;
     const armq_weights *weights[2]; /* all experts; NULL where the op has none */
@@ -37,13 +38,14 @@ typedef struct {
 
 typedef struct ref_context ref_context;
 
-/* Scratch for one thread. NULL if the op is not implemented or memory is short. Free with ref_close. */
+/* Scratch for one thread. NULL if the op is not implemented or memory is short. Free with
+ * ref_close. */
 ref_context *ref_open(const ref_problem *problem);
 void ref_close(ref_context *context);
 
 /* Intervals of y[row][columns[i]], i in [0, count), in the layout of desc (gemm_s8s4s32: column =
- * n * groups + group). columns NULL: 0, 1, .. count-1. Rows may be asked in any order; asking all columns of a row
- * in one call is the fast way. */
+ * n * groups + group). columns NULL: 0, 1, .. count-1. Rows may be asked in any order; asking all
+ * columns of a row in one call is the fast way. */
 void ref_row_intervals(ref_context *context, int64_t row, const int64_t *columns, int64_t count,
                        ref_interval *intervals);
 
@@ -60,7 +62,8 @@ ref_row_quant ref_quantize_row(const armq_dialect *dialect, armq_dtype in, const
                                int8_t *q);
 
 /* The comparator. got points to one element of `dtype`. True iff RN(lo) <= got <= RN(hi) by class
- * (NaN only where REF_NAN asks for it or anything goes). Written so that a NaN can not slip through. */
+ * (NaN only where REF_NAN asks for it or anything goes). Written so that a NaN can not slip
+ * through. */
 bool ref_accepts(const ref_interval *interval, armq_dtype dtype, const void *got);
 
 /* How far `got` is from mid, as a share of the half-width on its side (0 if equal after rounding,
