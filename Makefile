@@ -221,7 +221,7 @@ $(LAUNCHERS): $(BUILD)/%: ci/launch.sh $(BUILD)/aarch64/%
 setup: ## install what is missing (packages of the distribution); silent when all is there
 	@ci/setup.sh
 
-# Both need packages before make can read the rules of programs, hence make calls itself.
+# make calls itself, so that rules are read after the set-up.
 run: setup ## judge the kernels on real model shapes, time a few, write the report
 	+@$(MAKE) --no-print-directory $(parallel) all
 	@ci/run.sh
@@ -242,13 +242,12 @@ golden: $(BUILD)/armq-golden ## check the reference against recorded outputs of 
 	@$(BUILD)/armq-golden '$(DIR)'
 
 unit: ## build and run the unit tests only (native, and AArch64 with every CPU feature)
-	+@$(MAKE) --no-print-directory $(parallel) unit-native $(if $(cross),unit-max)
-
-.PHONY: unit-native unit-max
-unit-native: lists $(TESTS_$(HOST_ARCH))
+	+@$(MAKE) --no-print-directory $(parallel) unit-programs
 	@ci/unit.sh native $(BUILD)/unit/native $(TESTS_$(HOST_ARCH))
-unit-max: lists $(TESTS_aarch64)
-	@ci/unit.sh max $(BUILD)/unit/max $(TESTS_aarch64)
+	@$(if $(cross),ci/unit.sh max $(BUILD)/unit/max $(TESTS_aarch64))
+
+.PHONY: unit-programs
+unit-programs: $(foreach a,$(ARCHES),$(TESTS_$(a)))
 
 # The launchers go to bin/, the programs themselves where the launchers look for them.
 install: all ## install programs, armq.h and sweeps: make install PREFIX=/usr/local DESTDIR=

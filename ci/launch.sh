@@ -1,19 +1,21 @@
 #!/bin/sh
-# Installed as build/armq-*: runs the AArch64 program of the same name, natively on an Arm machine
-# and through QEMU elsewhere. ARMQ_CPU=cortex-a72|neoverse-n1|max chooses an emulated CPU (on Arm
+# What a user types as armq-*: runs the AArch64 program of the same name, natively on an Arm machine
+# and through QEMU elsewhere. Stands in build/ and in PREFIX/bin. ARMQ_CPU=cortex-a72|neoverse-n1|max chooses an emulated CPU (on Arm
 # too, where the default is the machine itself).
 set -eu
 
 self=$(readlink -f -- "$0")
-program=$(dirname -- "$self")/aarch64/${0##*/}
-name=${0##*/}
+name=${self##*/}
+here=${self%/*}
+program=$here/aarch64/$name
+[ -x "$program" ] || program=${here%/*}/libexec/armq/$name
 
 fail() {
     echo "$name: $*" >&2
     exit 2
 }
 
-[ -x "$program" ] || fail "$program is missing; build it with make"
+[ -x "$program" ] || fail "there is no $here/aarch64/$name; build it with make"
 
 case $(uname -m) in
 aarch64 | arm64)

@@ -1,0 +1,167 @@
+#!/bin/bash
+# Everything `make test` does: lint, unit tests, golden data, proofs, conformance on every CPU level.
+# One line per step; each step's full output is in build/test/<step>.log. A failing step does not
+# stop the others. The last line is the sum: "N passed, N failed, N skipped".
+set -euo pipefail
+export LC_ALL=C CI="${CI:-}" PYTHONDONTWRITEBYTECODE=1
+cd "$(dirname -- "$0")/.."
+
+python=/usr/bin/python3
+out=build/test
+jobs=$(nproc)
+cpus=(cortex-a72 neoverse-n1 max)
+total_passed=0 total_failed=0 total_skipped=0
+child=
+
+# A step is a command under a timeout; to build, this script calls itself.
+if [ "${1:-}" = --build ]; then
+    shift
+    parallel=()
+    case ${MAKEFLAGS:-} in *jobserver*) ;; *) parallel=("-j$jobs") ;; esac
+    exec make --keep-going --no-print-directory "${parallel[@]}" "$@"
+fi
+
+rm -rf "$out"
+mkdir -p "$out"
+
+# ---- What a step's log says: each prints "passed failed skipped" ------------------------------
+
+# One result for a whole command.
+count_status() {
+    if [ "$2" != 0 ]; then
+        echo 0 1 0
+    elif grep -q '^lint-[a-z]*: skipped' "$1"; then
+        echo 0 0 1
+    else
+        echo 1 0 0
+    fi
+}
+
+# "N passed, N failed" with or without "N skipped"; the last such line counts.
+count_tally() {
+    sed -nE 's/.*\b([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?.*/\1 \2 \4/p' "$1" |
+        tail -n 1 | awk '{ print $1, $2, $3 + 0 } END { if (!NR) print 0, 0, 0 }'
+}
+
+# The ledger of armq-conform. A crash is a failure; a waiver is not a pass.
+count_ledger() {
+    awk '/^planned [0-9]+ = passed / { line = $0 }
+        END {
+            n = split(line, f, /[^0-9]+/)
+            if (n < 7 || f[2] != f[3] + f[4] + f[5] + f[6] + f[7]) print 0, 0, 0
+            else print f[3], f[4] + f[7], f[5] + f[6]
+        }' "$1"
+}
+
+# Python's unittest.
+count_unittest() {
+    awk 'function value(name) {
+            if (!match($0, "[(, ]" name "=[0-9]+")) return 0
+            return substr($0, RSTART + length(name) + 2, RLENGTH - length(name) - 2) + 0
+        }
+        /^Ran [0-9]+ tests? in / { ran += $2 }
+        /^(OK|FAILED)( \(.*\))?$/ {
+            failed += value("failures") + value("errors") + value("unexpected successes")
+            skipped += value("skipped")
+        }
+        END { good = ran - failed - skipped; print good > 0 ? good : 0, failed + 0, skipped + 0 }' "$1"
+}
+
+# ---- Running a step ---------------------------------------------------------------------------
+
+# step NAME COUNT COMMAND...: runs the command with its output in a log, and adds up what it says.
+step() {
+    local name=$1 count=$2 log=$out/$1.log status=0 start passed failed skipped verdict=ok
+    shift 2
+    printf '%-24s ' "$name"
+    start=${EPOCHREALTIME/./}
+    # In the background, so that an interrupt reaches the trap at once.
+    timeout -k 10 1200 "$@" >"$log" 2>&1 </dev/null &
+    child=$!
+    wait "$child" || status=$?
+    child=
+    read -r passed failed skipped < <("count_$count" "$log" "$status")
+    if [ $((passed + failed + skipped)) = 0 ]; then
+        failed=1
+        echo "$name: ran nothing (exit status $status)" >>"$log"
+    elif [ "$status" != 0 ] && [ "$failed" = 0 ]; then
+        failed=1
+        echo "$name: exit status $status" >>"$log"
+    fi
+    [ "$failed" = 0 ] || verdict=FAILED
+    local ms=$(((${EPOCHREALTIME/./} - start) / 1000))
+    printf '%-6s %5d passed %3d failed %3d skipped %4d.%d s\n' \
+        "$verdict" "$passed" "$failed" "$skipped" $((ms / 1000)) $((ms % 1000 / 100))
+    if [ "$verdict" != ok ]; then
+        tail -n 40 "$log" | sed 's/^/    | /'
+        echo "    full log: $log"
+    fi
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + failed))
+    total_skipped=$((total_skipped + skipped))
+}
+
+interrupted() {
+    trap - INT TERM
+    [ -z "$child" ] || kill "$child" 2>/dev/null || true
+    echo
+    echo "interrupted"
+    exit 130
+}
+trap interrupted INT TERM
+
+# ---- The steps --------------------------------------------------------------------------------
+
+make_step() {
+    step "$1" status bash ci/test.sh --build "$2"
+}
+
+unit_step() {
+    local name=$1 cpu=$2 programs=()
+    shift 2
+    mapfile -t programs < <(for list in "$@"; do tr ' ' '\n' <"$list"; done | sed '/^$/d')
+    [ ${#programs[@]} = 0 ] || step "$name" tally bash ci/unit.sh "$cpu" "$out/$name" "${programs[@]}"
+}
+
+make_step build all
+for tool in format tidy shell python header; do
+    make_step "lint-$tool" "lint-$tool"
+done
+
+arm=$(case $(uname -m) in aarch64 | arm64) echo yes ;; esac)
+if [ "$arm" ]; then
+    unit_step unit-native native build/aarch64/tests.txt build/aarch64/kernel-tests.txt
+else
+    unit_step unit-native native "build/$(uname -m)/tests.txt"
+    unit_step unit-max max build/aarch64/tests.txt
+fi
+for cpu in "${cpus[@]}"; do
+    unit_step "kernels-$cpu" "$cpu" build/aarch64/kernel-tests.txt
+done
+
+for tests in reference reports; do
+    compgen -G "$tests/tests/test_*.py" >/dev/null || continue
+    step "python-$tests" unittest "$python" -m unittest discover -v -s "$tests/tests"
+done
+for script in */tests/test_*.sh; do
+    [ ! -e "$script" ] || step "$(basename "$script" .sh)" status bash "$script"
+done
+
+[ "$arm" ] || step golden-native tally "build/$(uname -m)/armq-golden" reference/golden
+step golden tally build/armq-golden reference/golden
+[ ! -e conformance/tests/broken/run.sh ] ||
+    step broken-providers tally bash conformance/tests/broken/run.sh
+
+if [ "$arm" ]; then
+    step conform-native ledger build/armq-conform --sweep ci --jobs "$jobs" \
+        --json "$out/conform-native.jsonl" --junit "$out/conform-native.xml"
+fi
+declare -A tier=([cortex-a72]=neon [neoverse-n1]=dotprod [max]=i8mm)
+for cpu in "${cpus[@]}"; do
+    ARMQ_CPU=$cpu step "conform-$cpu" ledger build/armq-conform --sweep ci --jobs "$jobs" \
+        --require-tier "${tier[$cpu]}" --json "$out/conform-$cpu.jsonl" --junit "$out/conform-$cpu.xml"
+done
+
+echo
+echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
+[ "$total_failed" = 0 ] && [ "$total_passed" -gt 0 ]
