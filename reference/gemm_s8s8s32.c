@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* y[m][n] = sum over k of x[m][k] * w[n][k], exact. A sum outside int32 can not be matched. */
+#include "reference/ops.h"
+
+static bool gemm_open(ref_context *context) {
+    const armq_desc *desc = context->problem.desc;
+    return desc->in == ARMQ_DTYPE_S8 && desc->format == ARMQ_WEIGHT_S8 && ref_cache_open(context);
+}
+
+static const int16_t *widened_row(ref_context *context, int64_t row) {
+    ref_row_cache *cache = &context->cache;
+    const int8_t *x = ref_x_row(context, row);
+    if (cache->row != row)
+        for (int64_t i = 0; i < context->problem.desc->k; i++)
+            cache->centered[i] = x[i];
+    cache->row = row;
+    return cache->centered;
+}
+
+static int64_t sum_at(ref_context *context, int64_t row, int64_t column) {
+    int64_t k = context->problem.desc->k;
+    const int8_t *w = context->problem.weights[0]->w;
+    return k ? ref_dot(widened_row(context, row), w + column * k, k) : 0;
+}
+
+static void gemm_row(ref_context *context, int64_t row, const int64_t *columns, int64_t count,
+                     ref_interval *intervals) {
+    for (int64_t i = 0; i < count; i++)
+        intervals[i] = ref_exact((double)sum_at(context, row, columns ? columns[i] : i));
+}
+
+static double gemm_unquantized(ref_context *context, int64_t row, int64_t column) {
+    return (double)sum_at(context, row, column);
+}
+
+const ref_op ref_op_gemm_s8s8s32 = {
+    .op = ARMQ_OP_GEMM_S8S8S32,
+    .open = gemm_open,
+    .row = gemm_row,
+    .unquantized = gemm_unquantized,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reference/interval.h"
+
+#include <math.h>
+
+#include "reference/formats.h"
+
+/* Largest relative and absolute error of one f32 rounding to nearest, and the smallest magnitude
+ * that it takes to infinity. */
+static const double relative = 0x1p-24;
+static const double absolute = 0x1p-150;
+static const double overflow = 0x1.ffffffp127;
+
+/* Double arithmetic on the reference's side; adds one part in 10^8 of the width. */
+static const double own_error = 0x1p-50;
+
+static const double smallest_normal = 0x1p-126;
+
+ref_interval ref_exact(double value) {
+    return (ref_interval){.lo = value, .mid = value, .hi = value, .kind = REF_VALUE};
+}
+
+static double rounding_error(double value) {
+    return value == 0.0 || isinf(value) ? 0.0 : fmax(relative * fabs(value), absolute);
+}
+
+static bool is_f32(double value) { return armq_round_to(ARMQ_DTYPE_F32, value) == value; }
+
+/* --- f32(acc) * s_x * s_w ------------------------------------------------------------------------
+ */
+
+typedef struct {
+    double lo, hi;
+    bool some_nan, all_nan; /* NaN for some, for all values of the factors */
+} range;
+
+static range point(double value) { return (range){value, value, isnan(value), isnan(value)}; }
+
+static void extend(range *to, double value) {
+    if (isnan(value)) {
+        to->some_nan = true;
+        return;
+    }
+    to->lo = to->all_nan ? value : fmin(to->lo, value);
+    to->hi = to->all_nan ? value : fmax(to->hi, value);
+    to->all_nan = false;
+}
+
+static range multiply(range a, range b) {
+    range product = {0.0, 0.0, a.some_nan || b.some_nan, true};
+    if (a.all_nan || b.all_nan)
+        return product;
+    extend(&product, a.lo * b.lo);
+    extend(&product, a.lo * b.hi);
+    extend(&product, a.hi * b.lo);
+    extend(&product, a.hi * b.hi);
+    return product;
+}
+
+/* One rounding. An end beyond the largest f32 may become infinite or, inside a fused operation,
+ * not: the outer end moves to infinity, the inner one stays. */
+static range rounded(range a) {
+    a.lo -= rounding_error(a.lo);
+    a.hi += rounding_error(a.hi);
+    a.lo = a.lo <= -overflow ? -(double)INFINITY : a.lo;
+    a.hi = a.hi >= overflow ? (double)INFINITY : a.hi;
+    return a;
+}
+
+static range hull(range a, range b) {
+    bool some = a.some_nan || b.some_nan, all = a.all_nan && b.all_nan;
+    if (a.all_nan || b.all_nan) {
+        range other = a.all_nan ? b : a;
+        return (range){other.lo, other.hi, some, all};
+    }
+    return (range){fmin(a.lo, b.lo), fmax(a.hi, b.hi), some, all};
+}
+
+/* All three orders, for factors whose products leave the normal range of f32 in one of them. */
+static ref_interval scaled_extreme(double acc, double s_x, double s_w) {
+    range a = is_f32(acc) ? point(acc) : rounded(point(acc));
+    range r = rounded(multiply(a, rounded(point(s_x * s_w))));
+    r = hull(r, rounded(multiply(rounded(multiply(a, point(s_x))), point(s_w))));
+    r = hull(r, rounded(multiply(rounded(multiply(a, point(s_w))), point(s_x))));
+    double mid = acc * s_x * s_w;
+    ref_kind kind = r.all_nan ? REF_NAN : r.some_nan ? REF_ANY : REF_VALUE;
+    return (ref_interval){fmin(r.lo, mid), mid, fmax(r.hi, mid), kind};
+}
+
+static bool is_normal(double value) {
+    return fabs(value) >= smallest_normal && fabs(value) < 0.5 * overflow;
+}
+
+ref_interval ref_scaled(int64_t acc, float s_x, float s_w) {
+    double a = (double)acc, sx = (double)s_x, sw = (double)s_w;
+    double scale = sx * sw, value = a * scale;
+    if (acc == 0 && is_normal(scale))
+        return ref_exact(0.0);
+    if (!is_normal(scale) || !is_normal(a * sx) || !is_normal(a * sw) || !is_normal(value))
+        return scaled_extreme(a, sx, sw);
+    if (is_f32(a) && is_f32(scale) && is_f32(a * sx) && is_f32(a * sw) && is_f32(value))
+        return ref_exact(value); /* nothing to round in any order */
+    double half = (3.0 * relative + own_error) * fabs(value);
+    return (ref_interval){value - half, value, value + half, REF_VALUE};
+}
+
+/* --- Sums and declared roundings -----------------------------------------------------------------
+ */
+
+static ref_interval plus_not_finite(ref_interval y, double addend) {
+    bool lo_nan = isnan(y.lo + addend), hi_nan = isnan(y.hi + addend);
+    ref_interval sum = ref_exact(addend);
+    sum.kind = lo_nan && hi_nan ? REF_NAN : lo_nan || hi_nan ? REF_ANY : REF_VALUE;
+    return sum;
+}
+
+ref_interval ref_plus_f32(ref_interval y, double addend) {
+    if (y.kind != REF_VALUE)
+        return y;
+    if (!isfinite(addend))
+        return plus_not_finite(y, addend);
+    double lo = y.lo + addend, hi = y.hi + addend, mid = y.mid + addend;
+    if (y.lo == y.hi) { /* both operands are certain: the sum is exact, or rounded this one way */
+        double once = armq_round_to(ARMQ_DTYPE_F32, mid);
+        return (ref_interval){fmin(mid, once), mid, fmax(mid, once), REF_VALUE};
+    }
+    range sum = rounded((range){lo, hi, false, false});
+    return (ref_interval){sum.lo, mid, sum.hi, REF_VALUE};
+}
+
+ref_interval ref_rounded(ref_interval y, armq_dtype dtype) {
+    y.lo = armq_round_to(dtype, y.lo);
+    y.mid = armq_round_to(dtype, y.mid);
+    y.hi = armq_round_to(dtype, y.hi);
+    return y;
+}
+
+/* --- Comparator ----------------------------------------------------------------------------------
+ */
+
+bool ref_accepts(const ref_interval *interval, armq_dtype dtype, const void *got) {
+    double value = armq_load(dtype, got, 0);
+    if (interval->kind == REF_ANY)
+        return true;
+    if (interval->kind == REF_NAN)
+        return isnan(value);
+    return armq_round_to(dtype, interval->lo) <= value &&
+           value <= armq_round_to(dtype, interval->hi);
+}
+
+/* The value of dtype next to *got, away from zero (step 1) or towards it (step -1). */
+static double neighbour(armq_dtype dtype, const void *got, int step) {
+    if (dtype == ARMQ_DTYPE_F32) {
+        float value = *(const float *)got;
+        return (double)nextafterf(value, step > 0 ? copysignf(INFINITY, value) : 0.0f);
+    }
+    uint16_t bits = (uint16_t)(*(const uint16_t *)got + step);
+    return armq_load(dtype, &bits, 0);
+}
+
+static double least_subnormal(armq_dtype dtype) {
+    return dtype == ARMQ_DTYPE_F32 ? 0x1p-149 : dtype == ARMQ_DTYPE_F16 ? 0x1p-24 : 0x1p-133;
+}
+
+/* Of the reals that round to value = *got, the end towards mid. Infinity stands for the first power
+ * of two that dtype does not have. */
+static double nearest_preimage(armq_dtype dtype, const void *got, double value, double mid) {
+    double beyond = dtype == ARMQ_DTYPE_F16 ? 0x1p16 : 0x1p128;
+    if (value == 0.0)
+        return copysign(0.5 * least_subnormal(dtype), mid);
+    bool mid_is_inside = fabs(mid) < fabs(value) || signbit(mid) != signbit(value);
+    double other = neighbour(dtype, got, mid_is_inside ? -1 : 1);
+    value = isinf(value) ? copysign(beyond, value) : value;
+    other = isinf(other) ? copysign(beyond, other) : other;
+    return 0.5 * (value + other);
+}
+
+double ref_usage(const ref_interval *interval, armq_dtype dtype, const void *got) {
+    double value = armq_load(dtype, got, 0), mid = interval->mid;
+    if (interval->kind != REF_VALUE || isnan(value) || isnan(mid))
+        return (double)NAN;
+    if (value == armq_round_to(dtype, mid))
+        return 0.0;
+    if (dtype != ARMQ_DTYPE_F32 && dtype != ARMQ_DTYPE_BF16 && dtype != ARMQ_DTYPE_F16)
+        return (double)INFINITY;
+    double distance = fabs(nearest_preimage(dtype, got, value, mid) - mid);
+    double half = value > mid ? interval->hi - mid : mid - interval->lo;
+    return isinf(half) ? 0.0 : half > 0.0 ? distance / half : (double)INFINITY;
+}
+
+bool ref_is_ambiguous(const ref_interval *interval, armq_dtype dtype) {
+    if (interval->kind != REF_VALUE)
+        return interval->kind == REF_ANY;
+    return armq_round_to(dtype, interval->lo) != armq_round_to(dtype, interval->hi);
+}
