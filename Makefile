@@ -201,7 +201,7 @@ entry = {"directory": "$(CURDIR)", "file": "$(2)", "command": "$(strip $(call co
 entries = $(foreach a,$(ARCHES),$(foreach s,$(call sources_of,$(a)),$(call entry,$(a),$(s))$(comma)))
 
 $(BUILD)/compile_commands.json: $(foreach a,$(ARCHES),$(BUILD)/$(a)/flags $(BUILD)/$(a)/sources)
-	@$(file >$@,[$(entries)])sed -i 's/}, *{/},\n {/g; s/},]$$/}]/' $@
+	@$(if $(wildcard $(BUILD)),$(file >$@,[$(entries)]))sed -i 's/}, *{/},\n {/g; s/},]$$/}]/' $@
 
 include lint.mk
 

@@ -93,7 +93,7 @@ install_packages() {
         printf '%s\n' "${commands[@]# }" >&2
         exit 1
     fi
-    say "installing $# packages of ${PRETTY_NAME:-$ID} (ARMQ_NO_INSTALL=1 only shows the commands):"
+    say "$# packages of ${PRETTY_NAME:-$ID} are to be installed (ARMQ_NO_INSTALL=1 only shows the commands):"
     echo "$*" | fold -s -w 96 | sed 's/^/setup:     /' >&2
     if [ ${#as_root[@]} -gt 0 ] && ! command -v sudo >/dev/null; then
         say "not root, and there is no sudo; run as root:"
