@@ -249,10 +249,14 @@ unit: ## build and run the unit tests only (native, and AArch64 with every CPU f
 .PHONY: unit-programs
 unit-programs: $(foreach a,$(ARCHES),$(TESTS_$(a)))
 
-# The launchers go to bin/, the programs themselves where the launchers look for them.
-install: all ## install programs, armq.h and sweeps: make install PREFIX=/usr/local DESTDIR=
-	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/libexec/armq' \
-		'$(DESTDIR)$(PREFIX)/include/armq/kernels' '$(DESTDIR)$(PREFIX)/share/armq/sweeps'
+# Launchers go to bin/, the programs to where the launchers look for them, sweeps to where the
+# programs do.
+install: $(LAUNCHERS) ## install programs, armq.h and sweeps: make install PREFIX=/usr/local DESTDIR=
+	install -d $(addprefix '$(DESTDIR)$(PREFIX)'/,bin libexec/armq include share/armq/sweeps)
+	install -m 755 $(LAUNCHERS) '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 $(PROGRAMS_aarch64) '$(DESTDIR)$(PREFIX)/libexec/armq'
+	install -m 644 kernels/armq.h '$(DESTDIR)$(PREFIX)/include'
+	install -m 644 $(wildcard conformance/sweeps/*.sweep) '$(DESTDIR)$(PREFIX)/share/armq/sweeps'
 
 clean: ## remove build/
 	rm -rf $(BUILD)
