@@ -9,6 +9,8 @@
 
 #include "kernels/armq.h"
 
+enum { PROVIDER_NAME_MAX = 64 };
+
 extern const armq_provider reference_provider; /* conformance/reference_provider.c */
 extern const armq_provider naive_provider;     /* conformance/naive/naive.c */
 
@@ -21,6 +23,12 @@ const armq_provider *const *providers_builtin(int64_t *count);
  * is none, it does not load, or its ABI does not match. */
 const armq_provider *provider_open(const char *spec, bool *fpcr_changed, char *error,
                                    size_t error_bytes);
+
+/* True if spec means a shared library. */
+bool provider_is_path(const char *spec);
+
+/* Names of feature bits, separated by spaces. */
+void provider_features(uint64_t features, char *text, size_t bytes);
 
 /* OK if the CPU has what the provider requires; else writes the missing features to `why`. */
 bool provider_runs_here(const armq_provider *provider, uint64_t features, char *why,

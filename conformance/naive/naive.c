@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conformance/naive/naive.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conformance/providers.h"
+#include "kernels/api/describe.h"
+#include "kernels/api/dialects.h"
+#include "kernels/api/names.h"
+
+typedef void (*row_function)(const naive_call *call, int64_t row, void *scratch);
+
+static row_function function_of(armq_op op) {
+    switch (op) {
+    case ARMQ_OP_QUANTIZE:
+        return naive_quantize;
+    case ARMQ_OP_GEMM_S8S8S32:
+        return naive_gemm_s8s8s32;
+    case ARMQ_OP_LINEAR_W8A8:
+        return naive_linear_w8a8;
+    case ARMQ_OP_LINEAR_BF16:
+        return naive_linear_bf16;
+    default:
+        return NULL;
+    }
+}
+
+static void fill_support(const armq_desc *desc, armq_support *support) {
+    snprintf(support->kernel, sizeof support->kernel, "naive_%s", armq_op_name(desc->op));
+    support->packed_bytes[0] = naive_packed_bytes(desc);
+    support->packed_align = sizeof(float);
+    support->workspace_bytes = (size_t)desc->max_threads * naive_scratch_bytes(desc);
+    support->workspace_align = sizeof(float);
+    support->tile_m = support->tile_n = support->tile_k = 1;
+    support->max_k = armq_max_k(desc->op, &desc->dialect);
+    support->claims = ARMQ_CLAIM_THREAD_INVARIANT | ARMQ_CLAIM_BATCH_INVARIANT |
+                      ARMQ_CLAIM_NO_ALLOC | ARMQ_CLAIM_REENTRANT | ARMQ_CLAIM_NONFINITE_ROW_NAN;
+}
+
+static armq_status query(const armq_desc *desc, armq_support *support) {
+    if (!support || support->size < sizeof *support)
+        return ARMQ_INVALID_ARGUMENT;
+    memset(support, 0, sizeof *support);
+    support->size = sizeof *support;
+    armq_status status = armq_desc_check(desc, support->reason, sizeof support->reason);
+    if (status != ARMQ_OK)
+        return status;
+    if (!function_of(desc->op)) {
+        snprintf(support->reason, sizeof support->reason, "the naive provider has no %s yet",
+                 armq_op_name(desc->op));
+        return ARMQ_UNSUPPORTED;
+    }
+    fill_support(desc, support);
+    if (desc->k > support->max_k) {
+        snprintf(support->reason, sizeof support->reason,
+                 "k = %" PRId64 " is above %" PRId64 ", the longest that int32 sums can hold",
+                 desc->k, support->max_k);
+        return ARMQ_UNSUPPORTED;
+    }
+    return ARMQ_OK;
+}
+
+static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int64_t last,
+                        const armq_weights *weights, void *packed) {
+    armq_support support = {.size = sizeof support};
+    armq_status status = query(desc, &support);
+    if (status == ARMQ_OK)
+        status = armq_weights_check(desc, which, first, last, weights, packed);
+    if (status == ARMQ_OK && last > first)
+        naive_pack(desc, weights, packed);
+    return status;
+}
+
+typedef struct {
+    naive_call call;
+    row_function function;
+} row_job;
+
+static void run_row(void *arg, int64_t row, int32_t thread) {
+    const row_job *job = arg;
+    size_t scratch = naive_scratch_bytes(job->call.desc);
+    job->function(&job->call, row,
+                  scratch ? (uint8_t *)job->call.args->workspace + (size_t)thread * scratch : NULL);
+}
+
+static armq_status run(const armq_desc *desc, const void *plan, const armq_args *args) {
+    (void)plan;
+    armq_support support = {.size = sizeof support};
+    armq_status status = query(desc, &support);
+    if (status == ARMQ_OK)
+        status = armq_args_check(desc, &support, args);
+    if (status != ARMQ_OK)
+        return status;
+    row_job job = {{desc, args, naive_unpack(desc, args->packed[0])}, function_of(desc->op)};
+    if (args->threads)
+        args->threads->run(args->threads->ctx, desc->tokens, run_row, &job);
+    else
+        for (int64_t row = 0; row < desc->tokens; row++)
+            run_row(&job, row, 0);
+    return ARMQ_OK;
+}
+
+const armq_provider naive_provider = {
+    .size = sizeof(armq_provider),
+    .abi = ARMQ_ABI_VERSION,
+    .name = "naive",
+    .version = "1",
+    .query = query,
+    .pack = pack,
+    .run = run,
+};
