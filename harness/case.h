@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A case: one op with every parameter fixed. Its text form is its name and reproduces it:
- *     linear_w8a8 tokens=7 n=64 k=512 in=bf16 out=bf16 bias=f32 dialect=sglang-w8a8 data=normal
- * seed=1 In a sweep any value may be a comma list; the line stands for the cartesian product. */
+ *     linear_w8a8 tokens=7 n=64 k=512 dialect=sglang-w8a8 bias=f32 seed=1
+ * In a sweep any value may be a comma list; the line stands for the cartesian product. */
 #ifndef ARMQ_HARNESS_CASE_H
 #define ARMQ_HARNESS_CASE_H
 
@@ -26,6 +26,9 @@ typedef enum {
 
 const char *data_kind_name(data_kind data);
 const char *data_kind_help(data_kind data); /* one line */
+bool data_kind_parse(const char *text, data_kind *data);
+/* Whether the generator has this kind of data for the op; ops never lack `normal`. */
+bool data_kind_exists(armq_op op, data_kind data);
 
 enum { CASE_DIALECT_MAX = 24, CASE_TEXT_MAX = 512 };
 
@@ -39,8 +42,8 @@ typedef struct {
     int32_t threads;      /* logical threads of the base run */
 } armq_case;
 
-/* The canonical text: op first, then every key that is not at its default, in table order. Returns
- * text. */
+/* The canonical text: op first, then dimensions and seed always, every other key when it is not at
+ * its default, in table order. Parses back to the same case. Returns text. */
 const char *case_text(const armq_case *c, char text[CASE_TEXT_MAX]);
 
 /* Fills what depends on the machine. features: armq_features(); caches in bytes, 0 = unknown. */
@@ -48,7 +51,7 @@ void case_bind(armq_case *c, uint64_t features, int64_t l1, int64_t l2, int64_t 
                int32_t max_threads);
 
 /* Multiply-accumulates of one run of the case: tokens*n*k; gated MoE
- * tokens*top_k*3*hidden*intermediate. */
+ * tokens*top_k*3*hidden*intermediate; 0 for quantize and activation. Saturates at INT64_MAX. */
 int64_t case_macs(const armq_case *c);
 
 typedef struct {
@@ -70,31 +73,35 @@ typedef struct {
 /* Tile sizes of the provider that a sweep is expanded for: values such as
  * `tokens=tile_m-1,2*tile_m+1` are resolved with them (tile_m, tile_n, tile_k, optionally N* before
  * and +N or -N behind). `provisional` is the case with 64 in their place. False: the provider
- * refuses; the case is dropped. */
+ * refuses; the case is dropped and counted, as are cases whose values come out below 0. */
 typedef struct {
     bool (*tiles)(void *ctx, const armq_case *provisional, int64_t tile_mnk[3]);
     void *ctx;
 } case_tiles;
 
-/* Parses one line and appends its cases. A single case (no comma list) that its dialect does not
- * define is an error; in a product it is counted in list->dropped. Keys may be overridden:
- * `key=value` given twice is an error. False with *error filled; the list is then unchanged.
- * tiles may be NULL: then tile_m and its like are errors. */
+/* Parses one line and appends its cases. A single case (no comma list) that is not defined (by its
+ * dialect, by its kind of data, by the op) is an error; in a product it is counted in
+ * list->dropped, and a product that is dropped whole is an error again. A key given twice is an
+ * error. False with *error filled; the list is then unchanged. tiles may be NULL: then tile_m and
+ * its like are errors. */
 bool case_parse_line(const char *text, const case_tiles *tiles, case_list *list, case_error *error);
 
-/* Reads a sweep: a name ("ci" -> <sweep dir>/ci.sweep) or a path. Lines: cases, `include NAME`, `#
- * comment`, blank; a trailing backslash continues a line. Include cycles are errors. */
+/* Reads a sweep: a name ("ci" -> <sweep dir>/ci.sweep) or a path (it has a slash or ends in
+ * .sweep). Lines: cases, `include NAME`, `# comment` (also behind a case), blank; a trailing
+ * backslash continues a line. An included name is looked for beside the including file first.
+ * Include cycles are errors. A case that stands in the sweep twice is kept once. */
 bool sweep_load(const char *name_or_path, const case_tiles *tiles, case_list *list,
                 case_error *error);
 
-/* Where named sweeps are looked up: $ARMQ_SWEEPS, or the built-in directory. */
+/* Where named sweeps are looked up: $ARMQ_SWEEPS, or conformance/sweeps or share/armq/sweeps in a
+ * directory above the program. */
 const char *sweep_directory(void);
 
 /* Prints the key table (name, ops, allowed values, default, meaning) for --help. */
 void case_print_keys(FILE *out);
 
-/* Validates a case as parsed (dialect, desc check); used by parse, by derived cases and by tests.
- */
+/* Completes and validates a case whose keys are set: flags and formats that follow from them,
+ * dialect, armq_desc_check. Used by parse and by derived cases. False with a sentence in why. */
 bool case_resolve(armq_case *c, char *why, size_t why_bytes);
 
 #endif

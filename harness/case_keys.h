@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of the case language: one table row each. Internal to the harness. */
+#ifndef ARMQ_HARNESS_CASE_KEYS_H
+#define ARMQ_HARNESS_CASE_KEYS_H
+
+#include <stddef.h>
+
+#include "harness/case.h"
+
+enum { KEY_VALUE_MAX = 64, KEY_COUNT = 25 };
+
+/* What a value is parsed against. */
+typedef struct {
+    int64_t tile_mnk[3]; /* values of tile_m, tile_n, tile_k */
+    bool tiles_allowed;
+    bool tiles_used;   /* set when a value named one */
+    bool out_of_range; /* set when a tile expression came out below the key's minimum */
+    char *why;         /* the reason of a failure */
+    size_t why_bytes;
+} key_context;
+
+typedef struct case_key case_key;
+struct case_key {
+    const char *name;
+    unsigned ops; /* set of 1 << armq_op */
+    bool always;  /* printed even when at its default */
+    bool (*parse)(const case_key *key, armq_case *c, const char *text, key_context *context);
+    void (*print)(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]);
+    /* The text that a missing key stands for; NULL: the key must be given. Keys of earlier rows are
+     * already set in *c. */
+    const char *(*fallback)(const case_key *key, const armq_case *c);
+    /* Integers: where they are stored, and their range. */
+    size_t offset;
+    int64_t min, max;
+    const char *fixed;   /* the default if it is always the same */
+    const char *allowed; /* for messages and help */
+    const char *help;
+};
+
+/* In the order in which values are applied and printed. */
+extern const case_key case_keys[KEY_COUNT];
+
+bool case_key_is_of(const case_key *key, armq_op op);
+
+/* Comma-separated names of the keys of an op. */
+void case_key_names(armq_op op, char *text, size_t bytes);
+
+#endif
