@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +78,7 @@ static void locate(const char *name, const sweep_file *parent, char path[PATH_MA
     char beside[PATH_MAX] = ".";
     if (parent) {
         snprintf(beside, sizeof beside, "%s", parent->path);
-        memmove(beside, dirname(beside), strlen(dirname(beside)) + 1);
+        *strrchr(beside, '/') = '\0'; /* resolved paths are absolute */
     }
     int n;
     if (is_path(name))

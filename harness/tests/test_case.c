@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The case language: parsing, canonical text, products, errors, sweep files, operand shapes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/case.h"
+#include "harness/generate.h"
+#include "harness/operands.h"
+
+static case_list parse_ok(const char *text) {
+    case_list list = {0};
+    case_error error;
+    if (!case_parse_line(text, NULL, &list, &error))
+        fail_msg("%s: column %d: %s", text, (int)error.column, error.message);
+    return list;
+}
+
+static armq_case parse_one(const char *text) {
+    case_list list = parse_ok(text);
+    assert_int_equal(list.count, 1);
+    armq_case c = list.items[0];
+    case_list_free(&list);
+    return c;
+}
+
+/* The line is refused at `column` with a message that holds `part`. */
+static void refused(const char *text, int64_t column, const char *part) {
+    case_list list = {0};
+    case_error error = {0};
+    assert_false(case_parse_line(text, NULL, &list, &error));
+    if (error.column != column || !strstr(error.message, part))
+        fail_msg("%s: column %d, '%s'; wanted column %d, '%s'", text, (int)error.column,
+                 error.message, (int)column, part);
+    assert_int_equal(list.count, 0);
+    case_list_free(&list);
+}
+
+static void test_fields(void **state) {
+    (void)state;
+    armq_case c = parse_one("linear_w8a8 tokens=7 n=64 k=512 in=bf16 out=f32 bias=bf16 "
+                            "dialect=vllm-w8a8 x_pad=3 y_pad=5 threads=4 data=outliers seed=9 "
+                            "sample=100");
+    assert_int_equal(c.desc.op, ARMQ_OP_LINEAR_W8A8);
+    assert_int_equal(c.desc.tokens, 7);
+    assert_int_equal(c.desc.n, 64);
+    assert_int_equal(c.desc.k, 512);
+    assert_int_equal(c.desc.in, ARMQ_DTYPE_BF16);
+    assert_int_equal(c.desc.out, ARMQ_DTYPE_F32);
+    assert_int_equal(c.desc.bias_dtype, ARMQ_DTYPE_BF16);
+    assert_int_equal(c.desc.scale_dtype, ARMQ_DTYPE_F32);
+    assert_int_equal(c.desc.format, ARMQ_WEIGHT_S8);
+    assert_int_equal(c.desc.uses, ARMQ_USES_BIAS | ARMQ_USES_X_STRIDE | ARMQ_USES_Y_STRIDE);
+    assert_int_equal(c.desc.dialect.quant, ARMQ_QUANT_SYMMETRIC);
+    assert_int_equal(c.x_pad, 3);
+    assert_int_equal(c.y_pad, 5);
+    assert_int_equal(c.threads, 4);
+    assert_int_equal(c.data, DATA_OUTLIERS);
+    assert_int_equal(c.seed, 9);
+    assert_int_equal(c.sample, 100);
+    assert_int_equal(case_macs(&c), 7 * 64 * 512);
+}
+
+static void test_defaults(void **state) {
+    (void)state;
+    armq_case gemm = parse_one("gemm_s8s8s32 tokens=1 n=2 k=3");
+    assert_int_equal(gemm.desc.in, ARMQ_DTYPE_S8);
+    assert_int_equal(gemm.desc.out, ARMQ_DTYPE_S32);
+    assert_string_equal(gemm.dialect, "exact");
+    armq_case quantize = parse_one("quantize tokens=1 k=3 in=f16");
+    assert_int_equal(quantize.desc.out, ARMQ_DTYPE_S8);
+    assert_string_equal(quantize.dialect, "vllm-w8a8");
+    armq_case baseline = parse_one("linear_bf16 tokens=1 n=2 k=3 in=f16 bias=1");
+    assert_int_equal(baseline.desc.out, ARMQ_DTYPE_F16);
+    assert_int_equal(baseline.desc.bias_dtype, ARMQ_DTYPE_F32);
+    assert_string_equal(baseline.dialect, "bf16");
+    assert_int_equal(baseline.seed, 1);
+    assert_int_equal(baseline.threads, 1);
+    assert_int_equal(baseline.sample, 0);
+    armq_case moe = parse_one("moe_w4a8 tokens=3 hidden=64 intermediate=32 experts=4 top_k=2 "
+                              "group_size=32 w13_bias=in zero_points=1");
+    assert_string_equal(moe.dialect, "vllm-w4a8");
+    assert_int_equal(moe.desc.dialect.activation, ARMQ_ACT_SILU);
+    assert_int_equal(moe.desc.scale_dtype, ARMQ_DTYPE_BF16);
+    assert_int_equal(moe.desc.bias_dtype, ARMQ_DTYPE_BF16);
+    assert_int_equal(moe.desc.uses, ARMQ_USES_W13_BIAS | ARMQ_USES_WEIGHT_ZERO);
+    assert_int_equal(case_macs(&moe), 3 * 2 * 3 * 64 * 32);
+}
+
+/* Every combination of many values: text -> case -> text, and the same bytes in the struct. */
+static void test_text_round_trip(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "quantize tokens=0,1,7 k=0,33 in=f32,bf16,f16 dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8,"
+        "vllm-w4a8 x_pad=0,5 data=normal,ties,extremes,outliers,zero_rows,subnormals,poison",
+        "gemm_s8s8s32 tokens=1,64 n=9 k=31 threads=1,3 data=normal,extremes seed=0,1,"
+        "18446744073709551615",
+        "linear_w8a8 tokens=5 n=3,1000 k=64 in=f32,bf16,f16 out=f32,bf16,f16 bias=0,1,f32,bf16,"
+        "f16,in dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8 sample=0,4096 y_pad=0,1",
+        "linear_w4a8 tokens=2 n=8 k=64 in=bf16,f32 group_size=0,32,64 format=s4_low,s4_word8 "
+        "zero_points=0,1 bias=0,1",
+        "gemm_s8s4s32 tokens=2 n=8 k=64 group_size=0,32 zero_points=0,1",
+        "linear_bf16 tokens=1 n=8 k=64 in=f32,bf16,f16 out=f32,bf16 bias=0,f32,in",
+        "activation tokens=4 intermediate=8 in=f32,bf16 activation=silu,gelu,gelu_tanh,swigluoai",
+        "moe_w8a8 tokens=4 hidden=64 intermediate=32 experts=8 top_k=1 in=bf16,f32 w13_bias=0,1 "
+        "w2_bias=0,1 router=output,input,none skip_ids=0,1 activation=silu,swigluoai "
+        "dialect=vllm-w8a8,sglang-w8a8",
+        "moe_bf16 tokens=4 hidden=64 intermediate=32 experts=8 top_k=2 activation=silu,gelu",
+    };
+    int64_t seen = 0;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        case_list list = parse_ok(lines[i]);
+        for (int64_t j = 0; j < list.count; j++, seen++) {
+            char text[CASE_TEXT_MAX], again[CASE_TEXT_MAX];
+            case_text(&list.items[j], text);
+            assert_true(strlen(text) < CASE_TEXT_MAX - 1);
+            armq_case c = parse_one(text);
+            assert_string_equal(text, case_text(&c, again));
+            assert_memory_equal(&c, &list.items[j], sizeof c);
+        }
+        case_list_free(&list);
+    }
+    assert_true(seen > 1500);
+}
+
+static void test_canonical_text(void **state) {
+    (void)state;
+    char text[CASE_TEXT_MAX];
+    armq_case c = parse_one("  linear_w8a8   seed=1 k=512 n=64\ttokens=7 bias=1 out=bf16 in=bf16 "
+                            "data=normal dialect=sglang-w8a8 ");
+    assert_string_equal(case_text(&c, text), "linear_w8a8 tokens=7 n=64 k=512 "
+                                             "dialect=sglang-w8a8 bias=f32 seed=1");
+}
+
+static void test_products(void **state) {
+    (void)state;
+    case_list list = parse_ok("linear_w8a8 tokens=1,7,64 n=64,1000 k=32,512 bias=0,1");
+    assert_int_equal(list.count, 24);
+    assert_int_equal(list.dropped, 0);
+    case_list_free(&list);
+    /* sglang is bf16 only; a bias is f32 or of the input's dtype. */
+    list = parse_ok("linear_w8a8 tokens=1 n=4 k=4 in=f32,bf16,f16 dialect=sglang-w8a8");
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.dropped, 2);
+    case_list_free(&list);
+    list = parse_ok("linear_w8a8 tokens=1 n=4 k=4 in=f32,bf16 bias=f32,bf16");
+    assert_int_equal(list.count, 3);
+    assert_int_equal(list.dropped, 1);
+    case_list_free(&list);
+    list = parse_ok("gemm_s8s8s32 tokens=1 n=4 k=4 data=normal,ties");
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.dropped, 1);
+    case_list_free(&list);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    refused("", 1, "starts with an op: quantize");
+    refused("  linear tokens=1", 3, "unknown op 'linear'; allowed are quantize, activation");
+    refused("quantize tokens=1 n=4 k=1", 19, "quantize has no key 'n'; allowed are tokens, k, in");
+    refused("quantize tokens=1 k=1 wrong", 23, "'wrong' is not of the form key=value");
+    refused("quantize tokens=1", 18, "quantize needs k=");
+    refused("quantize tokens=1 k=1 k=2", 23, "k is given twice");
+    refused("quantize tokens=1 k=1,,2", 23, "k has an empty value");
+    refused("quantize tokens=1 k=", 21, "k has an empty value");
+    refused("quantize tokens=1 k=-1", 21,
+            "k=-1; allowed are integers from 0 to 9223372036854775807");
+    refused("quantize tokens=1 k=9223372036854775808", 21, "k=9223372036854775808; allowed");
+    refused("quantize tokens=1 k=8,1e3", 23, "k=1e3; allowed are integers");
+    refused("quantize tokens=1 k=8 threads=0", 31, "threads=0; allowed are integers from 1");
+    refused("quantize tokens=1 k=8 seed=-1", 28, "seed=-1");
+    refused("quantize tokens=1 k=8 in=f64", 26, "in=f64; allowed are f32, bf16, f16");
+    refused("quantize tokens=1 k=8 dialect=none", 31, "allowed are exact, sglang-w8a8, vllm-w8a8");
+    refused("quantize tokens=1 k=8 data=random", 28, "allowed are normal, ties, extremes");
+    refused("quantize tokens=1 k=8 in=f32 dialect=sglang-w8a8", 1, "does not define this input");
+    refused("quantize tokens=1 k=tile_k+1", 21, "tile sizes are known only");
+    refused("linear_w8a8 tokens=1 n=1 k=8 bias=yes", 35, "bias=yes; allowed are 0, 1");
+    refused("gemm_s8s8s32 tokens=1 n=1 k=8 data=ties", 1, "data=ties does not exist for gemm");
+    refused("gemm_s8s8s32 tokens=1 n=4611686018427387904 k=8", 1, "more than 2^62 bytes");
+    refused("gemm_s8s8s32 tokens=4 n=1 k=8 x_pad=4611686018427387904", 1, "x_pad=46116860184273");
+    refused("linear_w4a8 tokens=1 n=1 k=40 group_size=32", 1, "does not divide k = 40");
+    refused("quantize tokens=1 k=8 in=f32,f16 dialect=sglang-w8a8", 1, "none of the 2 comb");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 w13_bias=in w2_bias=f32",
+            81, "both biases have one dtype");
+}
+
+static void test_huge_product_is_refused(void **state) {
+    (void)state;
+    char line[2048] = "quantize in=f32,bf16,f16 x_pad=0,1,2,3 y_pad=0,1,2,3 tokens=1";
+    for (int i = 2; i < 100; i++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), ",%d", i);
+    strcat(line, " k=1");
+    for (int i = 2; i < 100; i++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), ",%d", i);
+    refused(line, 1, "more than 100000 cases");
+}
+
+/* --- Tiles ------------------------------------------------------------------------------------ */
+
+static bool fixed_tiles(void *ctx, const armq_case *provisional, int64_t tile_mnk[3]) {
+    assert_true(provisional->desc.tokens >= 63);
+    tile_mnk[0] = 4;
+    tile_mnk[1] = 8;
+    tile_mnk[2] = 1;
+    return *(bool *)ctx;
+}
+
+static void test_tiles(void **state) {
+    (void)state;
+    bool accept = true;
+    case_tiles tiles = {fixed_tiles, &accept};
+    case_list list = {0};
+    case_error error;
+    assert_true(
+        case_parse_line("gemm_s8s8s32 tokens=tile_m-1,tile_m,2*tile_m+1 n=3*tile_n k=tile_k",
+                        &tiles, &list, &error));
+    assert_int_equal(list.count, 3);
+    assert_int_equal(list.items[0].desc.tokens, 3);
+    assert_int_equal(list.items[1].desc.tokens, 4);
+    assert_int_equal(list.items[2].desc.tokens, 9);
+    assert_int_equal(list.items[2].desc.n, 24);
+    assert_int_equal(list.items[2].desc.k, 1);
+    /* Below zero for this provider: dropped, not an error of the sweep. */
+    assert_true(
+        case_parse_line("gemm_s8s8s32 tokens=tile_m n=1 k=tile_k-2", &tiles, &list, &error));
+    assert_int_equal(list.count, 3);
+    assert_int_equal(list.dropped, 1);
+    accept = false;
+    assert_true(case_parse_line("gemm_s8s8s32 tokens=tile_m n=1 k=1", &tiles, &list, &error));
+    assert_int_equal(list.count, 3);
+    assert_int_equal(list.dropped, 2);
+    assert_false(case_parse_line("gemm_s8s8s32 tokens=tile_x n=1 k=1", &tiles, &list, &error));
+    assert_non_null(strstr(error.message, "tokens=tile_x; allowed"));
+    assert_false(case_parse_line("gemm_s8s8s32 tokens=tile_m* n=1 k=1", &tiles, &list, &error));
+    case_list_free(&list);
+}
+
+/* --- Sweep files ------------------------------------------------------------------------------ */
+
+static char directory[64];
+
+static int make_directory(void **state) {
+    (void)state;
+    strcpy(directory, "/tmp/armq-test-XXXXXX");
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state) {
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", directory);
+    return system(command); /* NOLINT: the path is ours */
+}
+
+static void write_file(const char *name, const char *text) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *out = fopen(path, "we");
+    assert_non_null(out);
+    assert_true(fputs(text, out) >= 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+static bool load(const char *name, case_list *list, case_error *error) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return sweep_load(path, NULL, list, error);
+}
+
+static void test_sweep(void **state) {
+    (void)state;
+    write_file("inner.sweep", "quantize tokens=1 k=1 # behind a case\n");
+    write_file("outer.sweep", "# a comment\n\n  include inner\ninclude ./inner.sweep\n"
+                              "gemm_s8s8s32 tokens=1,2 \\\n  n=3 \\\n  k=4\n"
+                              "gemm_s8s8s32 tokens=2,3 n=3 k=4"); /* no newline at the end */
+    case_list list = {0};
+    case_error error;
+    if (!load("outer.sweep", &list, &error))
+        fail_msg("%s:%d: %s", error.file, (int)error.line, error.message);
+    /* The case of inner, and tokens=2, stand there twice and count once. */
+    assert_int_equal(list.count, 4);
+    assert_int_equal(list.items[0].desc.op, ARMQ_OP_QUANTIZE);
+    assert_int_equal(list.items[3].desc.tokens, 3);
+    case_list_free(&list);
+}
+
+static void sweep_refused(const char *name, const char *file, int64_t line, int64_t column,
+                          const char *part) {
+    case_list list = {0};
+    case_error error = {0};
+    assert_false(load(name, &list, &error));
+    if (!strstr(error.file, file) || error.line != line || error.column != column ||
+        !strstr(error.message, part))
+        fail_msg("%s:%d:%d: %s", error.file, (int)error.line, (int)error.column, error.message);
+    assert_int_equal(list.count, 0);
+    case_list_free(&list);
+}
+
+static void test_sweep_errors(void **state) {
+    (void)state;
+    write_file("bad.sweep", "quantize tokens=1 k=1\n# comment\nquantize tokens=1 \\\n  k=x\n");
+    sweep_refused("bad.sweep", "bad.sweep", 4, 5, "k=x; allowed");
+    write_file("outer.sweep", "quantize tokens=1 k=1\n  include bad\n");
+    sweep_refused("outer.sweep", "bad.sweep", 4, 5, "k=x; allowed");
+    write_file("missing.sweep", "\ninclude  nothing-there\n");
+    sweep_refused("missing.sweep", "missing.sweep", 2, 10, "nothing-there.sweep");
+    write_file("empty.sweep", "include\n");
+    sweep_refused("empty.sweep", "empty.sweep", 1, 8, "include takes");
+    write_file("a.sweep", "include b\n");
+    write_file("b.sweep", "include a\n");
+    sweep_refused("a.sweep", "b.sweep", 1, 9, "includes itself");
+    case_list list = {0};
+    case_error error;
+    assert_false(sweep_load("no-such-sweep", NULL, &list, &error));
+    assert_string_equal(error.file, "no-such-sweep");
+    assert_non_null(strstr(error.message, "cannot read sweep"));
+}
+
+static void test_sweep_directory(void **state) {
+    (void)state;
+    write_file("mine.sweep", "quantize tokens=1 k=1\n");
+    assert_int_equal(setenv("ARMQ_SWEEPS", directory, 1), 0);
+    case_list list = {0};
+    case_error error;
+    assert_true(sweep_load("mine", NULL, &list, &error));
+    assert_int_equal(list.count, 1);
+    case_list_free(&list);
+    unsetenv("ARMQ_SWEEPS");
+    assert_non_null(strstr(sweep_directory(), "sweeps"));
+}
+
+/* --- Operands --------------------------------------------------------------------------------- */
+
+static void test_operand_shapes(void **state) {
+    (void)state;
+    armq_case c = parse_one("linear_w8a8 tokens=3 n=5 k=7 in=f16 out=f32 bias=f16 x_pad=2 y_pad=1");
+    armq_support support = {
+        .workspace_bytes = 100, .workspace_align = 64, .packed_bytes = {70, 0}, .packed_align = 16};
+    operand_shape s[OPERAND_COUNT];
+    operand_shapes(&c, &support, s);
+    assert_int_equal(s[OPERAND_X].bytes, (2 * 9 + 7) * 2);
+    assert_int_equal(s[OPERAND_X].align, 2);
+    assert_int_equal(s[OPERAND_W].bytes, 35);
+    assert_int_equal(s[OPERAND_W_SCALES].bytes, 20);
+    assert_int_equal(s[OPERAND_W_BIAS].bytes, 10);
+    assert_int_equal(s[OPERAND_PACKED].bytes, 70);
+    assert_int_equal(s[OPERAND_PACKED].align, 16);
+    assert_int_equal(s[OPERAND_WORKSPACE].align, 64);
+    assert_int_equal(s[OPERAND_Y].bytes, (2 * 6 + 5) * 4);
+    assert_false(s[OPERAND_W2].present);
+    assert_false(s[OPERAND_PACKED2].present);
+    assert_false(s[OPERAND_Y_SCALES].present);
+    operand_shapes(&c, NULL, s);
+    assert_false(s[OPERAND_PACKED].present);
+    assert_true(s[OPERAND_Y].present);
+
+    c = parse_one("quantize tokens=3 k=7 dialect=kleidi-w8a8");
+    operand_shapes(&c, NULL, s);
+    assert_int_equal(s[OPERAND_Y_SCALES].bytes, 12);
+    assert_int_equal(s[OPERAND_Y_ZEROS].bytes, 12);
+    assert_false(s[OPERAND_W].present);
+    c = parse_one("quantize tokens=0 k=7");
+    operand_shapes(&c, NULL, s);
+    assert_true(s[OPERAND_X].present);
+    assert_int_equal(s[OPERAND_X].bytes, 0);
+    assert_false(s[OPERAND_Y_ZEROS].present);
+}
+
+static void test_operand_shapes_int4(void **state) {
+    (void)state;
+    operand_shape s[OPERAND_COUNT];
+    armq_case c = parse_one("moe_w4a8 tokens=3 hidden=64 intermediate=32 experts=4 top_k=2 "
+                            "group_size=32 zero_points=1 w2_bias=1 format=s4_word8");
+    operand_shapes(&c, NULL, s);
+    assert_int_equal(s[OPERAND_W].bytes, 4 * 64 * 32);
+    assert_int_equal(s[OPERAND_W].align, 4);
+    assert_int_equal(s[OPERAND_W_SCALES].bytes, 4 * 64 * 2 * 2);
+    assert_int_equal(s[OPERAND_W2].bytes, 4 * 64 * 16);
+    assert_int_equal(s[OPERAND_W2_ZEROS].bytes, 4 * 64);
+    assert_false(s[OPERAND_W_BIAS].present);
+    assert_int_equal(s[OPERAND_W2_BIAS].bytes, 4 * 64 * 4);
+    assert_int_equal(s[OPERAND_TOPK_IDS].bytes, 24);
+}
+
+static void test_arguments(void **state) {
+    (void)state;
+    armq_case c = parse_one("linear_w8a8 tokens=3 n=5 k=7 bias=1 x_pad=2");
+    operands data = {0};
+    for (int i = 0; i < OPERAND_COUNT; i++)
+        data.at[i] = (char *)directory + i;
+    armq_weights weights[2];
+    armq_args args;
+    ref_problem problem;
+    operand_weights(&c, &data, weights);
+    operand_args(&c, &data, weights, 0, NULL, &args);
+    assert_ptr_equal(weights[0].w, data.at[OPERAND_W]);
+    assert_ptr_equal(weights[0].bias, data.at[OPERAND_W_BIAS]);
+    assert_int_equal(args.x_stride, 9);
+    assert_int_equal(args.y_stride, 0);
+    assert_ptr_equal(args.packed[0], data.at[OPERAND_PACKED]);
+    assert_null(args.packed[1]);
+    assert_null(args.weights[0]);
+    operand_args(&c, &data, weights, ARMQ_CLAIM_READS_AFTER_PACK, NULL, &args);
+    assert_ptr_equal(args.weights[0], &weights[0]);
+    operand_problem(&c, &data, weights, 0, &problem);
+    assert_ptr_equal(problem.desc, &c.desc);
+    assert_int_equal(problem.x_stride, 9);
+    assert_ptr_equal(problem.weights[0], &weights[0]);
+    assert_null(problem.weights[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_text_round_trip),
+        cmocka_unit_test(test_canonical_text),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_huge_product_is_refused),
+        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_sweep_errors),
+        cmocka_unit_test(test_sweep_directory),
+        cmocka_unit_test(test_operand_shapes),
+        cmocka_unit_test(test_operand_shapes_int4),
+        cmocka_unit_test(test_arguments),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
