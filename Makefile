@@ -111,7 +111,7 @@ lib = $(BUILD)/$(1)/libarmq-$(2).a
 USES_reference := harness reference api
 USES_harness := harness reference api
 USES_conformance := conformance naive harness reference api
-USES_perf := perf naive harness reference api
+USES_perf := perf conformance naive harness reference api
 USES_kernels := naive harness reference api
 part = $(firstword $(subst /, ,$(1)))
 libs = $(foreach l,$(USES_$(call part,$(2))) $(if $(filter aarch64,$(1)),kernels),$(call lib,$(1),$(l)))
@@ -252,11 +252,12 @@ unit-programs: $(foreach a,$(ARCHES),$(TESTS_$(a)))
 # Launchers go to bin/, the programs to where the launchers look for them, sweeps to where the
 # programs do.
 install: $(LAUNCHERS) ## install programs, armq.h and sweeps: make install PREFIX=/usr/local DESTDIR=
-	install -d $(addprefix '$(DESTDIR)$(PREFIX)'/,bin libexec/armq include share/armq/sweeps)
+	install -d $(addprefix '$(DESTDIR)$(PREFIX)'/,bin libexec/armq include share/armq/sweeps share/armq/cases)
 	install -m 755 $(LAUNCHERS) '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 $(PROGRAMS_aarch64) '$(DESTDIR)$(PREFIX)/libexec/armq'
 	install -m 644 kernels/armq.h '$(DESTDIR)$(PREFIX)/include'
 	install -m 644 $(wildcard conformance/sweeps/*.sweep) '$(DESTDIR)$(PREFIX)/share/armq/sweeps'
+	install -m 644 $(wildcard perf/cases/*.sweep) '$(DESTDIR)$(PREFIX)/share/armq/cases'
 
 clean: ## remove build/
 	rm -rf $(BUILD)

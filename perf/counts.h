@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one run of a case amounts to: the denominators of every rate that armq-bench prints. They
+ * follow from the case alone, never from what a provider did. */
+#ifndef ARMQ_PERF_COUNTS_H
+#define ARMQ_PERF_COUNTS_H
+
+#include "harness/operands.h"
+
+typedef struct {
+    int64_t macs; /* multiply-accumulates; a multiply and its addition are one. 0 for quantize */
+    int64_t tokens;
+    /* Bytes that any implementation must move at least once: weights in the format they are handed
+     * over in (int4: half a byte), their scales, zero points and bias, x, y, and for MoE the ids
+     * and router weights. Rows without the gaps of strides. Of a MoE's experts only those that some
+     * token uses. Not counted: packed copies, workspace, a second reading. */
+    int64_t bytes;
+} bench_counts;
+
+/* experts_used: experts with a token; ignored by ops without experts. */
+bench_counts bench_count(const armq_case *c, int64_t experts_used);
+
+/* Distinct ids in [0, experts) of a MoE's routing; 0 for other ops or if memory is short. */
+int64_t bench_experts_used(const armq_case *c, const int32_t *topk_ids);
+
+/* The definition of `bytes` in one sentence, for result files. */
+extern const char bench_bytes_definition[];
+
+#endif

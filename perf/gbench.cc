@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "perf/gbench.h"
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <iostream>
+
+namespace {
+
+benchmark::State &state_of(gbench_state *state) {
+    return *reinterpret_cast<benchmark::State *>(state);
+}
+
+void refuse_flag() {
+    std::cerr << "armq-bench: a --benchmark_* flag has a value that is not allowed; formats are "
+                 "console, json, csv; time units ns, us, ms, s\n";
+    std::exit(2);
+}
+
+/* A registered benchmark; Google Benchmark owns it. A class rather than a lambda: static analysis
+ * takes the library's own lambda wrapper for a leak. */
+class Entry : public benchmark::Fixture {
+  public:
+    Entry(const char *name, gbench_function function, void *arg) : function_(function), arg_(arg) {
+        SetName(name);
+        UseRealTime();
+    }
+
+  protected:
+    void BenchmarkCase(benchmark::State &state) override {
+        function_(reinterpret_cast<gbench_state *>(&state), arg_);
+    }
+
+  private:
+    gbench_function function_;
+    void *arg_;
+};
+
+/* Shows results as Google Benchmark would, and tells the caller about each. */
+class Observer : public benchmark::BenchmarkReporter {
+  public:
+    using Each = void (*)(void *ctx, const gbench_result *result);
+
+    Observer(Each each, void *ctx)
+        : each_(each), ctx_(ctx), display_(benchmark::CreateDefaultDisplayReporter()) {}
+
+    bool ReportContext(const Context &context) override { return display_->ReportContext(context); }
+
+    void ReportRuns(const std::vector<Run> &runs) override {
+        display_->ReportRuns(runs);
+        for (const Run &run : runs) {
+            if (run.run_type == Run::RT_Aggregate && run.aggregate_unit != benchmark::kTime)
+                continue;
+            const double per_second = benchmark::GetTimeUnitMultiplier(run.time_unit);
+            const gbench_result result = {
+                run.run_name.function_name.c_str(),
+                run.error_occurred ? run.error_message.c_str() : nullptr,
+                run.run_type == Run::RT_Aggregate ? run.aggregate_name.c_str() : nullptr,
+                run.GetAdjustedRealTime() / per_second,
+            };
+            each_(ctx_, &result);
+        }
+    }
+
+    void Finalize() override { display_->Finalize(); }
+
+  private:
+    Each each_;
+    void *ctx_;
+    benchmark::BenchmarkReporter *display_; /* Google Benchmark keeps it for the whole process */
+};
+
+} // namespace
+
+void gbench_register(const char *name, gbench_function function, void *arg) {
+    benchmark::internal::RegisterBenchmarkInternal(new Entry(name, function, arg));
+}
+
+bool gbench_keep_running(gbench_state *state) { return state_of(state).KeepRunning(); }
+
+void gbench_skip(gbench_state *state, const char *message) {
+    state_of(state).SkipWithError(message);
+}
+
+void gbench_label(gbench_state *state, const char *label) { state_of(state).SetLabel(label); }
+
+void gbench_counter(gbench_state *state, const char *name, double value) {
+    state_of(state).counters[name] = benchmark::Counter(value);
+}
+
+void gbench_rate(gbench_state *state, const char *name, double value_per_iteration) {
+    state_of(state).counters[name] =
+        benchmark::Counter(value_per_iteration, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void gbench_context(const char *key, const char *value) { benchmark::AddCustomContext(key, value); }
+
+void gbench_initialize(int *argc, char **argv) {
+    benchmark::SetDefaultTimeUnit(benchmark::kMicrosecond);
+    benchmark::Initialize(argc, argv, refuse_flag);
+}
+
+void gbench_print_flags(void) { benchmark::PrintDefaultHelp(); }
+
+int64_t gbench_run(void (*each)(void *ctx, const gbench_result *result), void *ctx) {
+    Observer observer(each, ctx);
+    const std::size_t matched = benchmark::RunSpecifiedBenchmarks(&observer);
+    benchmark::Shutdown();
+    return static_cast<int64_t>(matched);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Medians, and which entry is the baseline of which. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "perf/speedup.h"
+
+static const armq_provider i8mm = {.name = "i8mm"}, bf16 = {.name = "bf16"},
+                           neon = {.name = "neon"}, naive = {.name = "naive"};
+
+static bench_entry entry(const char *name, const armq_provider *provider, armq_op op,
+                         int64_t tokens, int64_t n, double seconds) {
+    bench_entry e = {.provider = provider};
+    snprintf(e.name, sizeof e.name, "%s", name);
+    snprintf(e.kernel, sizeof e.kernel, "%s_kernel", provider->name);
+    e.c.desc = (armq_desc){.op = op, .tokens = tokens, .n = n, .k = 64};
+    e.c.desc.in = e.c.desc.out = ARMQ_DTYPE_BF16;
+    e.c.threads = 1;
+    if (seconds > 0)
+        assert_true(bench_entry_add(&e, seconds));
+    return e;
+}
+
+static void median_of_repetitions(void **state) {
+    (void)state;
+    bench_entry e = {.repetitions = 0};
+    const double seconds[] = {5.0, 1.0, 3.0, 2.0};
+    const double medians[] = {5.0, 3.0, 3.0, 2.5};
+    for (int i = 0; i < 4; i++) {
+        assert_true(bench_entry_add(&e, seconds[i]));
+        assert_true(e.median == medians[i]);
+    }
+    assert_int_equal(e.repetitions, 4);
+    free(e.seconds);
+}
+
+static void baselines(void **state) {
+    (void)state;
+    bench_entry entries[] = {
+        entry("i8mm/a", &i8mm, ARMQ_OP_LINEAR_W8A8, 1, 32, 2e-6),
+        entry("naive/a", &naive, ARMQ_OP_LINEAR_BF16, 1, 32, 9e-6),
+        entry("neon/a", &neon, ARMQ_OP_LINEAR_BF16, 1, 32, 8e-6),
+        entry("bf16/a", &bf16, ARMQ_OP_LINEAR_BF16, 1, 32, 5e-6),
+        entry("i8mm/b", &i8mm, ARMQ_OP_LINEAR_W8A8, 2, 32, 2e-6), /* other tokens: none */
+        entry("i8mm/c", &i8mm, ARMQ_OP_GEMM_S8S8S32, 1, 32, 2e-6),
+        entry("i8mm/d", &i8mm, ARMQ_OP_LINEAR_W8A8, 1, 32, 0), /* not timed */
+    };
+    bench_plan plan = {.entries = entries, .count = sizeof entries / sizeof *entries};
+    assert_ptr_equal(speedup_baseline(&plan, &entries[0]), &entries[3]);
+    for (int i = 1; i < plan.count; i++)
+        assert_null(speedup_baseline(&plan, &entries[i]));
+    entries[3].failed = true; /* the f32 fallback is the next choice, the naive provider never */
+    assert_ptr_equal(speedup_baseline(&plan, &entries[0]), &entries[2]);
+    entries[2].c.threads = 2;
+    assert_null(speedup_baseline(&plan, &entries[0]));
+    for (int i = 0; i < plan.count; i++)
+        free(entries[i].seconds);
+}
+
+/* 5 us against 2 us. */
+static void printed(void **state) {
+    (void)state;
+    bench_entry entries[] = {
+        entry("i8mm/a", &i8mm, ARMQ_OP_LINEAR_W8A8, 1, 32, 2e-6),
+        entry("bf16/a", &bf16, ARMQ_OP_LINEAR_BF16, 1, 32, 5e-6),
+    };
+    const bench_plan plan = {.entries = entries, .count = 2};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(speedup_print(&plan, out), 1);
+    fclose(out);
+    assert_non_null(strstr(text, "not paired"));
+    assert_non_null(strstr(text, "2.50x  i8mm/a: 2 us (1 repetitions); bf16: 5 us (1 repetitions), "
+                                 "bf16 bf16_kernel"));
+    free(text);
+    for (int i = 0; i < 2; i++)
+        free(entries[i].seconds);
+}
+
+int main(void) {
+    const struct CMUnitTest speedup[] = {
+        cmocka_unit_test(median_of_repetitions),
+        cmocka_unit_test(baselines),
+        cmocka_unit_test(printed),
+    };
+    return cmocka_run_group_tests(speedup, NULL, NULL);
+}
