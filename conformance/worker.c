@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conformance/worker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conformance/check.h"
+#include "conformance/fp_control.h"
+#include "harness/machine.h"
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* --- In the worker -------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    int64_t task;
+    bool retire; /* the worker ends after this answer */
+} answer;
+
+typedef struct {
+    const plan *plan;
+    uint64_t checks;
+    watch *watch;
+    const armq_provider **opened; /* by provider index; NULL: not yet */
+    int threads;                  /* at the start: an emulator has some of its own */
+} work;
+
+static int count_threads(void) {
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks)
+        return 0;
+    for (const struct dirent *entry; (entry = readdir(tasks));)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* A thread that was joined can be listed for a moment longer. */
+static bool has_leaked_threads(const work *w) {
+    for (int attempt = 0; attempt < 20; attempt++) {
+        if (count_threads() <= w->threads)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return true;
+}
+
+static const armq_provider *opened(work *w, int32_t index, char *error, size_t bytes) {
+    bool changed;
+    if (!w->opened[index]) {
+        watch_call_begin(w->watch, 0, false); /* constructors can hang */
+        w->opened[index] = provider_open(w->plan->providers[index].spec, &changed, error, bytes);
+        watch_call_end(w->watch);
+    }
+    return w->opened[index];
+}
+
+static void run_task(work *w, const task *t) {
+    const machine_info *m = machine();
+    case_result *result = &w->watch->result;
+    char error[sizeof result->reason];
+    const armq_provider *provider = opened(w, t->provider, error, sizeof error);
+    if (!provider) {
+        result->status = CASE_CRASHED;
+        snprintf(result->reason, sizeof result->reason, "cannot be loaded: %.200s", error);
+        return;
+    }
+    armq_case c = t->c;
+    case_bind(&c, m->features, m->l1, m->l2, m->llc, c.threads > 0 ? c.threads : 1);
+    checks_run(&c, provider, w->checks, result, w->watch);
+}
+
+/* True if the process is as it was before the case. */
+static bool is_clean(const work *w, uint64_t fp_control) {
+    bool same = fp_control_get() == fp_control;
+    fp_control_set(fp_control);
+    return same && !has_leaked_threads(w);
+}
+
+__attribute__((noreturn)) static void serve(work *w, int fd) {
+    answer reply = {-1, false};
+    while (!reply.retire && recv(fd, &reply.task, sizeof reply.task, 0) == sizeof reply.task) {
+        uint64_t fp_control = fp_control_get();
+        int64_t start = now_ns();
+        run_task(w, &w->plan->tasks[reply.task]);
+        w->watch->result.seconds = (double)(now_ns() - start) * 1e-9;
+        case_status status = w->watch->result.status;
+        reply.retire = !is_clean(w, fp_control) || status == CASE_FAILED || status == CASE_CRASHED;
+        if (send(fd, &reply, sizeof reply, MSG_NOSIGNAL) < 0)
+            break;
+    }
+    _exit(0);
+}
+
+__attribute__((noreturn)) static void worker_main(watch *shared, int fd, const plan *p,
+                                                  uint64_t checks) {
+    signal(SIGINT, SIG_IGN); /* the parent decides */
+    signal(SIGTERM, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    watch_install(shared);
+    work w = {p, checks, shared, NULL, count_threads()};
+    w.opened = calloc((size_t)p->provider_count, sizeof *w.opened);
+    if (!w.opened)
+        _exit(1);
+    serve(&w, fd);
+}
+
+/* --- In the parent -------------------------------------------------------------------------------
+ */
+
+bool worker_open(worker *w) {
+    *w = (worker){.fd = -1, .task = -1};
+    w->shared =
+        mmap(NULL, sizeof *w->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (w->shared == MAP_FAILED)
+        w->shared = NULL;
+    return w->shared != NULL;
+}
+
+/* Ends the process, if there is one; returns its wait status. */
+static int stop(worker *w, bool kill_it) {
+    int status = 0;
+    if (w->pid) {
+        if (kill_it)
+            kill(w->pid, SIGKILL);
+        while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
+            continue;
+        close(w->fd);
+    }
+    w->pid = 0;
+    w->fd = -1;
+    return status;
+}
+
+void worker_close(worker *w) {
+    stop(w, true);
+    if (w->shared)
+        munmap(w->shared, sizeof *w->shared);
+    w->shared = NULL;
+}
+
+static bool start(worker *w, const plan *p, uint64_t checks) {
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+        return false;
+    fflush(NULL); /* or the child would hold the text too */
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(fds[0]);
+        worker_main(w->shared, fds[1], p, checks);
+    }
+    close(fds[1]);
+    if (pid < 0) {
+        close(fds[0]);
+        return false;
+    }
+    w->pid = pid;
+    w->fd = fds[0];
+    return true;
+}
+
+bool worker_give(worker *w, const plan *p, uint64_t checks, int64_t task) {
+    memset(w->shared, 0, sizeof *w->shared);
+    w->shared->check = -1;
+    w->task = task;
+    w->started_ns = now_ns();
+    /* An idle worker can have died since its last answer: then another one takes the task. */
+    for (int attempt = 0; attempt < 2; attempt++) {
+        if (!w->pid && !start(w, p, checks))
+            break;
+        if (send(w->fd, &task, sizeof task, MSG_NOSIGNAL) == (ssize_t)sizeof task)
+            return true;
+        stop(w, true);
+    }
+    w->task = -1;
+    return false;
+}
+
+static const char *place(const watch *w) {
+    return w->check >= 0 && w->check < check_count() ? check_table[w->check].name : "set-up";
+}
+
+/* Marks check `name`; where the table has no such check, the reason alone says it. */
+static void fail_check(case_result *result, const char *name, const char *detail) {
+    int index = check_index(name);
+    if (index < 0 || index >= RESULT_CHECKS_MAX)
+        return;
+    check_result *check = &result->checks[index];
+    *check = (check_result){.status = CHECK_FAILED};
+    snprintf(check->failure.detail, sizeof check->failure.detail, "%s", detail);
+}
+
+static worker_event finish(worker *w, case_status status, const char *failed_check,
+                           const char *detail) {
+    case_result *result = &w->shared->result;
+    result->status = status;
+    result->seconds = (double)(now_ns() - w->started_ns) * 1e-9;
+    if (status == CASE_CRASHED)
+        snprintf(result->reason, sizeof result->reason, "%s", detail);
+    fail_check(result, failed_check, detail);
+    return WORKER_DONE;
+}
+
+/* What a dead worker left behind becomes a result. */
+static worker_event died(worker *w, int status) {
+    const watch *s = w->shared;
+    char detail[sizeof s->result.reason];
+    int number = s->signal ? s->signal : WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (s->fault[0]) {
+        snprintf(detail, sizeof detail, "%.*s (SIG%s in %s)", (int)sizeof s->fault, s->fault,
+                 sigabbrev_np(number), place(s));
+        return finish(w, CASE_FAILED, "memory", detail);
+    }
+    if (number && s->fault_address)
+        snprintf(detail, sizeof detail, "SIG%s at address 0x%" PRIx64 " in %s",
+                 sigabbrev_np(number), s->fault_address, place(s));
+    else if (number)
+        snprintf(detail, sizeof detail, "SIG%s in %s", sigabbrev_np(number), place(s));
+    else
+        snprintf(detail, sizeof detail, "ended the process with status %d in %s",
+                 WEXITSTATUS(status), place(s));
+    return finish(w, CASE_CRASHED, "crash", detail);
+}
+
+worker_event worker_collect(worker *w) {
+    answer reply;
+    ssize_t got;
+    do
+        got = recv(w->fd, &reply, sizeof reply, 0);
+    while (got < 0 && errno == EINTR);
+    bool complete = got == (ssize_t)sizeof reply && reply.task == w->task;
+    if (complete && !reply.retire)
+        return WORKER_DONE;
+    int status = stop(w, false);
+    return complete ? WORKER_DONE : died(w, status);
+}
+
+worker_event worker_check_hang(worker *w) {
+    const watch *s = w->shared;
+    char detail[sizeof s->result.reason];
+    int64_t start = s->call_start, allowed = s->call_allowed;
+    if (start == 0 || now_ns() - start <= allowed)
+        return WORKER_RUNNING;
+    stop(w, true);
+    snprintf(detail, sizeof detail, "hang: a call ran for more than %.1f s in %s",
+             (double)allowed * 1e-9, place(s));
+    return finish(w, CASE_CRASHED, "crash", detail);
+}
