@@ -323,9 +323,9 @@ static float in_order(int order, float acc, float s_x, float s_w, float addend) 
 }
 
 /* Factors of any size: normal, large, and so small that products are subnormal or vanish. */
-static float random_scale(void) {
+static float random_scale(int least, int most) {
     float mantissa = 1.0f + (float)(next_random() % 8388608) * 0x1p-23f;
-    return ldexpf(mantissa, (int)(next_random() % 160) - 100);
+    return ldexpf(mantissa, least + (int)(next_random() % (uint64_t)(most - least)));
 }
 
 static void soak_products_of_any_size(void **state) {
@@ -333,7 +333,8 @@ static void soak_products_of_any_size(void **state) {
     double largest = 0;
     for (int i = 0; i < 200000; i++) {
         int64_t acc = (int32_t)(next_random() >> (next_random() % 31));
-        float s_x = random_scale(), s_w = i % 3 ? random_scale() : 1.7f;
+        float s_x = i % 5 ? random_scale(-100, 60) : random_scale(-126, 127);
+        float s_w = i % 3 ? random_scale(-100, 60) : random_scale(-126, 127);
         bool biased = i % 2;
         ref_interval y = ref_scaled(acc, s_x, s_w);
         float addend = biased ? (float)y.mid * random_float(2) : 0;
@@ -532,12 +533,15 @@ static float dot_in_order(int order, const float *x, const float *w, int k) {
     return (part[0] + part[1]) + (part[2] + part[3]);
 }
 
-static void soak_bf16_one_length(int k, float size) {
+/* Exponents spread over 12 binades, so that sums of few products lose bits too. */
+static float spread(float size) { return ldexpf(random_float(size), -(int)(next_random() % 12)); }
+
+static void soak_bf16_one_length(int k, float x_size, float w_size) {
     float x[4096], w[4096];
     uint16_t x_bits[4096], w_bits[4096];
     for (int i = 0; i < k; i++) {
-        x_bits[i] = armq_f32_to_bf16(random_float(size));
-        w_bits[i] = armq_f32_to_bf16(random_float(1));
+        x_bits[i] = armq_f32_to_bf16(spread(x_size));
+        w_bits[i] = armq_f32_to_bf16(spread(w_size));
         x[i] = armq_bf16_to_f32(x_bits[i]);
         w[i] = armq_bf16_to_f32(w_bits[i]);
     }
@@ -559,8 +563,9 @@ static void soak_bf16_in_every_order(void **state) {
     static const int lengths[] = {1, 2, 3, 4, 5, 7, 8, 16, 33, 100, 512, 4096};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         for (int repeat = 0; repeat < (lengths[i] > 512 ? 20 : 300); repeat++) {
-            soak_bf16_one_length(lengths[i], 1.0f);
-            soak_bf16_one_length(lengths[i], 0x1p-122f); /* subnormal operands and products */
+            soak_bf16_one_length(lengths[i], 1.0f, 1.0f);
+            soak_bf16_one_length(lengths[i], 0x1p-118f, 1.0f);    /* subnormal products */
+            soak_bf16_one_length(lengths[i], 0x1p-122f, 0x1p60f); /* subnormal operands only */
         }
 }
 
