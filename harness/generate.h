@@ -6,21 +6,23 @@
  * The default data makes every part of an op matter: neighbouring scales, biases and rows differ by
  * 2x and more, outputs are of order 1 to 30, -128 occurs in the weights; and it is tie-free: after
  * rounding to the input dtype every q and zero point keeps 2^-12 or more from a rounding boundary.
- */
+ * Scales, biases and rows go through cycles of three sizes, so that an index that is wrong by any
+ * power of two meets another size. */
 #ifndef ARMQ_HARNESS_GENERATE_H
 #define ARMQ_HARNESS_GENERATE_H
 
 #include "harness/operands.h"
 
 /* Fills input operand `id` at `data` (shape->rows rows, stride apart; bytes between rows get a
- * pattern that would be noticed if read). False if the kind of data does not exist for the op. */
-void generate_operand(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
+ * pattern that would be noticed if read: NaN in floats). False if the generator has no such data:
+ * int4 weights, routing, activation. */
+bool generate_operand(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
 
 /* One row of x alone; `row` is the logical row. */
 void generate_x_row(const armq_case *c, int64_t row, void *data);
 
-/* FNV-1a (64 bit) over all present input operands in operand order, rows without the gaps between.
- */
+/* 64-bit hash (FNV-1a over little-endian 64-bit words, high half folded down after each) of all
+ * present input operands in operand order, rows without the gaps between. */
 uint64_t generate_hash(const armq_case *c, const operand_shape shapes[OPERAND_COUNT],
                        const operands *data);
 

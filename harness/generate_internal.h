@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of the generator. Internal to the harness. */
+#ifndef ARMQ_HARNESS_GENERATE_INTERNAL_H
+#define ARMQ_HARNESS_GENERATE_INTERNAL_H
+
+#include "harness/generate.h"
+
+static inline uint64_t random_mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* A stream's start; two rounds, so that neither seed nor stream can cancel the other. */
+static inline uint64_t random_key(uint64_t seed, uint64_t stream) {
+    return random_mix(random_mix(seed + UINT64_C(0x9e3779b97f4a7c15)) +
+                      stream * UINT64_C(0xd1342543de82ef95));
+}
+
+/* SplitMix64, entered at any index. */
+static inline uint64_t random_at(uint64_t key, uint64_t index) {
+    return random_mix(key + (index + 1) * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* The stream of one row of one operand. */
+static inline uint64_t random_row_key(const armq_case *c, operand_id id, int64_t row) {
+    return random_key(c->seed, ((uint64_t)id << 56) ^ (uint64_t)row);
+}
+
+/* 1 <= factor < 1 + 2^-5, distinct for 65,536 consecutive indices (in f32). Exact. */
+static inline float random_jitter(uint64_t key, int64_t index) {
+    uint64_t m = ((uint64_t)index * UINT64_C(40503) + key) & 0xffff;
+    return 1.0f + (float)m * 0x1p-21f;
+}
+
+/* sqrt(value) rounded down to a multiple of 2^-8; value < 2^47. */
+float generate_sqrt(int64_t value);
+
+/* int8 over the whole range: -128 and 127 occur in every row of 16 and more, and the last is large.
+ */
+void generate_s8_row(uint64_t key, int8_t *row, int64_t k);
+
+/* The edge of the integer contract: row `index` of a cycle of constant and alternating rows. */
+void generate_s8_extreme_x(int64_t index, int8_t *row, int64_t k);
+void generate_s8_extreme_w(int64_t index, int8_t *row, int64_t k);
+
+/* One row of float activations. */
+void generate_float_row(const armq_case *c, int64_t row, void *data, int64_t length);
+
+/* Weights and what belongs to them. */
+bool generate_weights(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
+void generate_scales(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
+void generate_bias(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
+
+#endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of float activations. A row is planned first (its two extremes, and with them the multiplier
+ * of its quantisation), then filled element by element between them. */
+#include <string.h>
+
+#include "harness/generate_internal.h"
+#include "kernels/api/names.h"
+#include "reference/formats.h"
+
+/* Twice what is promised, which leaves room for the rounding of either formula. */
+static const float tie_distance = 0x1p-11f;
+
+static const float row_levels[3] = {0.8f, 2.0f, 4.5f};
+static const float outlier_factor = 32.0f;
+
+typedef struct {
+    const armq_case *c;
+    armq_dtype dtype;
+    void *data;
+    int64_t row, length;
+    uint64_t key;
+    bool negative;                 /* the larger extreme is the low one */
+    float high, low;               /* the extremes, low <= 0 <= high; values of dtype */
+    int64_t high_place, low_place; /* where they stand; -1: nowhere (symmetric rows have one) */
+    float multiplier, scale;       /* q = x * multiplier or x / scale; 0 = not quantised */
+} x_row;
+
+/* --- Values of a dtype ------------------------------------------------------------------------ */
+
+static float rounded(armq_dtype dtype, float value) {
+    switch (dtype) {
+    case ARMQ_DTYPE_BF16:
+        return armq_bf16_to_f32(armq_f32_to_bf16(value));
+    case ARMQ_DTYPE_F16:
+        return armq_f16_to_f32(armq_f32_to_f16(value));
+    default:
+        return value;
+    }
+}
+
+/* The next value towards zero; for f32 one that is 2^-10 smaller, a step that moves q. */
+static float stepped(armq_dtype dtype, float value) {
+    switch (dtype) {
+    case ARMQ_DTYPE_BF16:
+        return armq_bf16_to_f32((uint16_t)(armq_f32_to_bf16(value) - 1));
+    case ARMQ_DTYPE_F16:
+        return armq_f16_to_f32((uint16_t)(armq_f32_to_f16(value) - 1));
+    default:
+        return value - value * 0x1p-10f;
+    }
+}
+
+/* value is one of dtype. */
+static void put(const x_row *r, int64_t j, float value) {
+    uint16_t half;
+    switch (r->dtype) {
+    case ARMQ_DTYPE_BF16:
+        half = armq_f32_to_bf16(value);
+        memcpy((uint16_t *)r->data + j, &half, sizeof half);
+        break;
+    case ARMQ_DTYPE_F16:
+        half = armq_f32_to_f16(value);
+        memcpy((uint16_t *)r->data + j, &half, sizeof half);
+        break;
+    default:
+        memcpy((float *)r->data + j, &value, sizeof value);
+    }
+}
+
+static void put_bits(const x_row *r, int64_t j, uint32_t bits) {
+    size_t element = armq_dtype_bytes(r->dtype);
+    memcpy((char *)r->data + (size_t)j * element, &bits, element); /* little-endian */
+}
+
+/* --- Ties ------------------------------------------------------------------------------------- */
+
+static float magnitude(float value) { return value < 0 ? -value : value; }
+
+static bool is_clear(float scaled) {
+    float size = magnitude(scaled);
+    float fraction = size - (float)(int32_t)size;
+    return magnitude(fraction - 0.5f) >= tie_distance;
+}
+
+static bool is_tie_free(const x_row *r, float value) {
+    return r->multiplier == 0 || (is_clear(value * r->multiplier) && is_clear(value / r->scale));
+}
+
+static bool is_asymmetric(const x_row *r) {
+    return r->c->desc.dialect.quant == ARMQ_QUANT_ASYMMETRIC;
+}
+
+/* The multiplier that the dialect derives from the extremes. */
+static void set_multiplier(x_row *r) {
+    r->multiplier = r->scale = 0;
+    float low_size = magnitude(r->low), amax = r->high > low_size ? r->high : low_size;
+    if (r->c->desc.dialect.quant == ARMQ_QUANT_NONE || amax == 0)
+        return;
+    if (is_asymmetric(r)) {
+        float range = r->high - r->low;
+        r->multiplier = 255.0f / range;
+        r->scale = range / 255.0f;
+        return;
+    }
+    amax = amax < 1e-7f ? 1e-7f : amax;
+    r->multiplier = 127.0f / amax;
+    r->scale = amax / 127.0f;
+}
+
+static bool is_zero_point_clear(const x_row *r) {
+    if (!is_asymmetric(r))
+        return true;
+    float low = r->low * r->multiplier, high = r->high * r->multiplier;
+    float error = (-128.0f + low) + (127.0f + high);
+    return is_clear(error > 0 ? -128.0f - low : 127.0f - high) && is_tie_free(r, r->low) &&
+           is_tie_free(r, r->high);
+}
+
+/* --- Planning --------------------------------------------------------------------------------- */
+
+/* Places of the extremes; a quarter of the rows have one at the end, where a K tail begins. */
+static void plan_places(x_row *r, uint64_t key) {
+    uint64_t k = (uint64_t)r->length, h = random_at(key, UINT64_MAX);
+    uint64_t first = (h & 3) == 0 ? k - 1 : (h >> 8) % k;
+    uint64_t second = k > 1 ? (first + 1 + (h >> 36) % (k - 1)) % k : UINT64_MAX;
+    r->negative = (h >> 2) & 1;
+    r->high_place = (int64_t)(r->negative ? second : first);
+    r->low_place = (int64_t)(r->negative ? first : second);
+}
+
+/* Extremes of size `largest` (one of them) with the smaller of an asymmetric row moved until the
+ * zero point is clear. */
+static void plan_extremes(x_row *r, float largest) {
+    float main = rounded(r->dtype, largest), other = main;
+    if (is_asymmetric(r)) {
+        float share = 0.3f + (float)(random_at(r->key, UINT64_MAX - 1) >> 48) * 0x1p-18f;
+        other = r->length > 1 ? rounded(r->dtype, main * share) : 0;
+    } else {
+        /* One extreme; the rest stays inside. */
+        *(r->negative ? &r->high_place : &r->low_place) = -1;
+    }
+    for (int tries = 0; tries < 64; tries++, other = stepped(r->dtype, other)) {
+        r->high = r->negative ? other : main;
+        r->low = -(r->negative ? main : other);
+        set_multiplier(r);
+        if (other == 0 || is_zero_point_clear(r))
+            break;
+    }
+}
+
+static float row_size(const x_row *r) { return row_levels[r->row % 3] * random_jitter(r->key, 0); }
+
+static void plan(x_row *r, float largest) {
+    plan_places(r, r->key);
+    plan_extremes(r, largest);
+}
+
+/* --- Filling ---------------------------------------------------------------------------------- */
+
+/* Four uniform 16-bit numbers added up: a bell in [-1, 1) with rms 0.289. Exact. */
+static float bell(uint64_t key, int64_t j) {
+    uint64_t bits = random_at(key, (uint64_t)j);
+    int32_t sum =
+        (int16_t)bits + (int16_t)(bits >> 16) + (int16_t)(bits >> 32) + (int16_t)(bits >> 48);
+    return (float)sum * 0x1p-17f;
+}
+
+/* The last element is never small: a K tail that is skipped must show. */
+static float shape_last(float share) {
+    return share < 0 ? share * 0.5f - 0.5f : share * 0.5f + 0.5f;
+}
+
+static float tie_free_between(const x_row *r, float share, float high, float low) {
+    float value = rounded(r->dtype, share < 0 ? -share * low : share * high);
+    while (!is_tie_free(r, value))
+        value = stepped(r->dtype, value);
+    return value;
+}
+
+static void put_extremes(const x_row *r) {
+    if (r->high_place >= 0)
+        put(r, r->high_place, r->high);
+    if (r->low_place >= 0)
+        put(r, r->low_place, r->low);
+}
+
+static void fill_between(const x_row *r, float high, float low) {
+    for (int64_t j = 0; j < r->length; j++) {
+        float share = bell(r->key, j);
+        if (j == r->length - 1)
+            share = shape_last(share);
+        put(r, j, tie_free_between(r, share, high, low));
+    }
+    put_extremes(r);
+}
+
+static void fill_sized(x_row *r, float largest) {
+    plan(r, largest);
+    fill_between(r, r->high, r->low);
+}
+
+static void fill_ordinary(x_row *r) { fill_sized(r, row_size(r)); }
+
+/* amax 127, or a range of 255: every formula of the multiplier gives exactly 1, and half-integers
+ * (exact in all dtypes up to 127.5) are ties. The zero point is a small integer. */
+static void fill_ties(x_row *r) {
+    plan_places(r, r->key);
+    int32_t shift = (int32_t)(random_at(r->key, UINT64_MAX - 1) % 7) - 3;
+    r->high = 127.0f;
+    r->low = -127.0f;
+    if (is_asymmetric(r)) {
+        r->high = r->length > 1 ? (float)(128 - shift) : 255.0f;
+        r->low = r->length > 1 ? (float)(-127 - shift) : -255.0f;
+    }
+    for (int64_t j = 0; j < r->length; j++) {
+        uint64_t bits = random_at(r->key, (uint64_t)j);
+        int32_t size = (int32_t)((bits >> 8) % 123);
+        float value = (float)(j == r->length - 1 ? 64 + size % 59 : size);
+        value += (bits & 3) == 0 ? 0.0f : 0.5f;
+        put(r, j, (bits >> 2) & 1 ? -value : value);
+    }
+    put_extremes(r);
+}
+
+/* The same channels are large in every row, as in real models. */
+static void fill_outliers(x_row *r) {
+    uint64_t channels = random_row_key(r->c, OPERAND_X, -1);
+    plan_places(r, channels);
+    plan_extremes(r, row_size(r) * outlier_factor);
+    float high = r->high * 0x1p-5f, low = r->low * 0x1p-5f;
+    for (int64_t j = 0; j < r->length; j++) {
+        float share = bell(r->key, j);
+        bool large = random_at(channels, (uint64_t)j) % 128 == 0;
+        if (j == r->length - 1)
+            share = shape_last(share);
+        put(r, j, tie_free_between(r, share, large ? r->high : high, large ? r->low : low));
+    }
+    put_extremes(r);
+}
+
+static void fill_constant(x_row *r, float value) {
+    for (int64_t j = 0; j < r->length; j++)
+        put(r, j, value);
+}
+
+static float extreme_size(const x_row *r) {
+    /* The baseline's weights are +-1 here, so its sums are exact. */
+    return r->c->desc.dialect.quant == ARMQ_QUANT_NONE ? 1.0f : rounded(r->dtype, row_size(r));
+}
+
+static void fill_all_high(x_row *r) { fill_constant(r, extreme_size(r)); }
+static void fill_all_low(x_row *r) { fill_constant(r, -extreme_size(r)); }
+
+static void fill_alternating(x_row *r) {
+    plan(r, extreme_size(r));
+    for (int64_t j = 0; j < r->length; j++)
+        put(r, j, j % 2 == 0 ? r->high : r->low);
+}
+
+/* One element so large that the others are rounded to the zero point. */
+static void fill_one_huge(x_row *r) {
+    plan_places(r, r->key);
+    int64_t place = r->high_place >= 0 ? r->high_place : r->low_place;
+    r->high_place = r->low_place = -1;
+    r->high = r->dtype == ARMQ_DTYPE_F16 ? 61440.0f : 0x1p60f;
+    r->low = -rounded(r->dtype, row_size(r));
+    set_multiplier(r);
+    fill_between(r, -r->low, r->low);
+    put(r, place, r->high);
+}
+
+static void fill_zero(x_row *r) { fill_constant(r, 0.0f); }
+static void fill_minus_zero(x_row *r) { fill_constant(r, -0.0f); }
+
+/* Normal numbers whose range is below 2^-120. f16 has none: zeros of both signs. */
+static void fill_vanishing(x_row *r) {
+    for (int64_t j = 0; j < r->length; j++) {
+        float size = r->dtype == ARMQ_DTYPE_F16
+                         ? 0.0f
+                         : rounded(r->dtype, (1.0f + magnitude(bell(r->key, j))) * 0x1p-124f);
+        put(r, j, random_at(r->key, (uint64_t)j) >> 40 & 1 ? -size : size);
+    }
+}
+
+static void put_subnormal(const x_row *r, int64_t j) {
+    uint64_t bits = random_at(r->key, (uint64_t)j);
+    uint32_t sign = (uint32_t)(bits >> 63), size = (uint32_t)(bits >> 8);
+    if (r->dtype == ARMQ_DTYPE_F32)
+        put_bits(r, j, sign << 31 | (size & 0x7fffff));
+    else
+        put_bits(r, j, sign << 15 | (size & 0x7f));
+}
+
+/* Subnormals of f16 are not small for a quantiser, so they are planned as any row is. */
+static void fill_subnormal(x_row *r) {
+    if (r->dtype == ARMQ_DTYPE_F16) {
+        fill_sized(r, row_size(r) * 0x1p-17f);
+        return;
+    }
+    for (int64_t j = 0; j < r->length; j++)
+        put_subnormal(r, j);
+}
+
+static void fill_tiny(x_row *r) {
+    fill_sized(r, row_size(r) * (r->dtype == ARMQ_DTYPE_F16 ? 0x1p-14f : 0x1p-100f));
+}
+
+/* Below the floor of amax in the symmetric rule (1e-7), yet above half a step of q. */
+static void fill_below_floor(x_row *r) {
+    if (r->dtype == ARMQ_DTYPE_F16)
+        fill_subnormal(r);
+    else
+        fill_sized(r, row_size(r) * 0x1p-26f);
+}
+
+/* An ordinary row with a subnormal in every third element that is neither last nor an extreme. */
+static void fill_sprinkled(x_row *r) {
+    fill_ordinary(r);
+    for (int64_t j = 0; j + 1 < r->length; j += 3)
+        if (j != r->high_place && j != r->low_place)
+            put_subnormal(r, j);
+}
+
+static uint64_t poison_place(const x_row *r) {
+    return random_at(r->key, UINT64_MAX - 2) % (uint64_t)r->length;
+}
+
+static uint32_t infinity_bits(const x_row *r) {
+    return r->dtype == ARMQ_DTYPE_F32    ? 0x7f800000u
+           : r->dtype == ARMQ_DTYPE_BF16 ? 0x7f80u
+                                         : 0x7c00u;
+}
+
+static void fill_nan(x_row *r) {
+    fill_ordinary(r);
+    uint32_t quiet = r->dtype == ARMQ_DTYPE_F32    ? 0x400001u
+                     : r->dtype == ARMQ_DTYPE_BF16 ? 0x41u
+                                                   : 0x201u;
+    put_bits(r, (int64_t)poison_place(r), infinity_bits(r) | quiet);
+}
+
+static void fill_infinite(x_row *r) {
+    fill_ordinary(r);
+    uint32_t sign = r->row % 2 ? 0 : r->dtype == ARMQ_DTYPE_F32 ? 0x80000000u : 0x8000u;
+    put_bits(r, (int64_t)poison_place(r), infinity_bits(r) | sign);
+}
+
+/* Finite values whose range is not; where that is no poison, the last element is infinite. */
+static void fill_overflow(x_row *r) {
+    fill_ordinary(r);
+    if (is_asymmetric(r) && r->dtype != ARMQ_DTYPE_F16 && r->length > 1) {
+        put(r, r->high_place, 0x1.fcp127f);
+        put(r, r->low_place, -0x1.fcp127f);
+    } else {
+        put_bits(r, r->length - 1,
+                 infinity_bits(r) | (r->dtype == ARMQ_DTYPE_F32 ? 0x80000000u : 0x8000u));
+    }
+}
+
+/* --- Kinds of data ---------------------------------------------------------------------------- */
+
+typedef void row_filler(x_row *r);
+
+/* Rows go through these in turn. */
+enum { CYCLE_MAX = 8 };
+static row_filler *const cycles[DATA_KIND_COUNT][CYCLE_MAX] = {
+    [DATA_NORMAL] = {fill_ordinary},
+    [DATA_TIES] = {fill_ties},
+    [DATA_EXTREMES] = {fill_all_high, fill_all_low, fill_alternating, fill_one_huge},
+    [DATA_OUTLIERS] = {fill_outliers},
+    [DATA_ZERO_ROWS] = {fill_zero, fill_ordinary, fill_ordinary, fill_minus_zero, fill_ordinary,
+                        fill_vanishing, fill_ordinary},
+    [DATA_SUBNORMALS] = {fill_subnormal, fill_ordinary, fill_tiny, fill_sprinkled, fill_below_floor,
+                         fill_ordinary},
+    [DATA_POISON] = {fill_ordinary, fill_nan, fill_ordinary, fill_infinite, fill_ordinary,
+                     fill_overflow},
+};
+
+void generate_float_row(const armq_case *c, int64_t row, void *data, int64_t length) {
+    x_row r = {
+        .c = c,
+        .dtype = c->desc.in,
+        .data = data,
+        .row = row,
+        .length = length,
+        .key = random_row_key(c, OPERAND_X, row),
+    };
+    row_filler *const *cycle = cycles[c->data];
+    int64_t count = 0;
+    while (count < CYCLE_MAX && cycle[count])
+        count++;
+    cycle[row % count](&r);
+}
