@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/common/epilogue.h"
+
+#include <string.h>
+
+#include "kernels/common/convert.h"
+
+typedef enum { NO_BIAS, BIAS, ROUND_THEN_BIAS, BIAS_MODES } bias_mode;
+typedef enum { FLOATS, INTEGERS, INTEGERS_WITH_ZERO, SOURCES } source;
+enum { OUT_DTYPES = 3, QUADS = ARMQ_TILE_COLUMNS / 4 };
+
+typedef struct {
+    float32x4_t scale, bias;
+    int32x4_t sum;
+} channel_quad;
+
+INLINE float32x4_t value_of(const source from, const bias_mode bias, const armq_dtype out,
+                            const void *acc, channel_quad c, float row_scale, int32_t row_zero) {
+    float32x4_t v;
+    if (from == FLOATS) {
+        v = vld1q_f32(acc);
+    } else {
+        int32x4_t a = vld1q_s32(acc);
+        if (from == INTEGERS_WITH_ZERO)
+            a = vmlsq_n_s32(a, c.sum, row_zero);
+        v = vmulq_f32(vcvtq_f32_s32(a), vmulq_n_f32(c.scale, row_scale));
+    }
+    if (bias == ROUND_THEN_BIAS)
+        v = armq_round4(out, v);
+    return bias == NO_BIAS ? v : vaddq_f32(v, c.bias);
+}
+
+INLINE void store8(const armq_dtype out, void *y, float32x4_t low, float32x4_t high) {
+    if (out == ARMQ_DTYPE_F32) {
+        vst1q_f32(y, low);
+        vst1q_f32((float *)y + 4, high);
+    } else if (out == ARMQ_DTYPE_BF16) {
+        vst1q_u16(y, armq_narrow_bf16_pair(low, high));
+    } else {
+        vst1q_u16(y, armq_narrow_f16_pair(low, high));
+    }
+}
+
+INLINE void epilogue_rows(const source from, const bias_mode bias, const armq_dtype out,
+                          const void *acc, const armq_channels *channels, const float *row_scales,
+                          const int32_t *row_zeros, int64_t rows, void *y, size_t y_stride) {
+    channel_quad c[QUADS];
+    UNROLL for (int q = 0; q < QUADS; q++) {
+        c[q].scale = vld1q_f32(channels->scale + 4 * q);
+        c[q].bias = vld1q_f32(channels->bias + 4 * q);
+        c[q].sum = vld1q_s32(channels->sum + 4 * q);
+    }
+    const float *a = acc;
+    char *to = y;
+    for (int64_t r = 0; r < rows; r++) {
+        float scale = from == FLOATS ? 0 : row_scales[r];
+        int32_t zero = from == INTEGERS_WITH_ZERO ? row_zeros[r] : 0;
+        float32x4_t low = value_of(from, bias, out, a, c[0], scale, zero);
+        float32x4_t high = value_of(from, bias, out, a + 4, c[1], scale, zero);
+        store8(out, to, low, high);
+        a += ARMQ_TILE_COLUMNS;
+        to += y_stride;
+    }
+}
+
+#define INSTANCE(source, bias, out)                                                                \
+    static void epilogue_##source##_##bias##_##out(                                                \
+        const void *acc, const armq_channels *channels, const float *row_scales,                   \
+        const int32_t *row_zeros, int64_t rows, void *y, size_t y_stride) {                        \
+        epilogue_rows(source, bias, ARMQ_DTYPE_##out, acc, channels, row_scales, row_zeros, rows,  \
+                      y, y_stride);                                                                \
+    }
+#define INSTANCES(source, bias)                                                                    \
+    INSTANCE(source, bias, F32) INSTANCE(source, bias, BF16) INSTANCE(source, bias, F16)
+INSTANCES(FLOATS, NO_BIAS)
+INSTANCES(FLOATS, BIAS)
+INSTANCES(FLOATS, ROUND_THEN_BIAS)
+INSTANCES(INTEGERS, NO_BIAS)
+INSTANCES(INTEGERS, BIAS)
+INSTANCES(INTEGERS, ROUND_THEN_BIAS)
+INSTANCES(INTEGERS_WITH_ZERO, NO_BIAS)
+INSTANCES(INTEGERS_WITH_ZERO, BIAS)
+INSTANCES(INTEGERS_WITH_ZERO, ROUND_THEN_BIAS)
+
+static void epilogue_raw(const void *acc, const armq_channels *channels, const float *row_scales,
+                         const int32_t *row_zeros, int64_t rows, void *y, size_t y_stride) {
+    (void)channels, (void)row_scales, (void)row_zeros;
+    const int32_t *a = acc;
+    char *to = y;
+    for (int64_t r = 0; r < rows; r++, a += ARMQ_TILE_COLUMNS, to += y_stride)
+        memcpy(to, a, ARMQ_TILE_COLUMNS * sizeof *a);
+}
+
+armq_epilogue armq_epilogue_for(armq_tile_kind kind, armq_dtype out, bool zero_points, bool bias,
+                                bool round_first) {
+#define DTYPES(source, bias)                                                                       \
+    {                                                                                              \
+        epilogue_##source##_##bias##_F32, epilogue_##source##_##bias##_BF16,                       \
+            epilogue_##source##_##bias##_F16                                                       \
+    }
+#define BIASES(source)                                                                             \
+    { DTYPES(source, NO_BIAS), DTYPES(source, BIAS), DTYPES(source, ROUND_THEN_BIAS) }
+    static armq_epilogue_fn *const table[SOURCES][BIAS_MODES][OUT_DTYPES] = {
+        BIASES(FLOATS), BIASES(INTEGERS), BIASES(INTEGERS_WITH_ZERO)};
+
+    if (out == ARMQ_DTYPE_S32)
+        return (armq_epilogue){epilogue_raw, sizeof(int32_t)};
+    source from = kind != ARMQ_TILE_S8 ? FLOATS : zero_points ? INTEGERS_WITH_ZERO : INTEGERS;
+    bias_mode mode = !bias ? NO_BIAS : round_first ? ROUND_THEN_BIAS : BIAS;
+    int dtype = out == ARMQ_DTYPE_F32 ? 0 : out == ARMQ_DTYPE_BF16 ? 1 : 2;
+    return (armq_epilogue){table[from][mode][dtype], out == ARMQ_DTYPE_F32 ? 4 : 2};
+}
+
+void armq_epilogue_run(const armq_epilogue *epilogue, const void *acc,
+                       const armq_channels *channels, const float *row_scales,
+                       const int32_t *row_zeros, int64_t rows, int64_t columns, void *y,
+                       size_t y_stride) {
+    if (columns == ARMQ_TILE_COLUMNS) {
+        epilogue->run(acc, channels, row_scales, row_zeros, rows, y, y_stride);
+        return;
+    }
+    float buffer[ARMQ_TILE_MAX_ROWS * ARMQ_TILE_COLUMNS];
+    const size_t row_bytes = ARMQ_TILE_COLUMNS * epilogue->out_bytes;
+    epilogue->run(acc, channels, row_scales, row_zeros, rows, buffer, row_bytes);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy((char *)y + (size_t)r * y_stride, (const char *)buffer + (size_t)r * row_bytes,
+               (size_t)columns * epilogue->out_bytes);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/common/ops.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/api/describe.h"
+#include "kernels/api/dialects.h"
+#include "kernels/api/features.h"
+#include "kernels/api/names.h"
+#include "kernels/common/linear.h"
+#include "kernels/common/quantize_op.h"
+
+#define REFUSE(support, status, ...)                                                               \
+    (snprintf((support)->reason, sizeof(support)->reason, __VA_ARGS__), (status))
+
+static const uint32_t claims = ARMQ_CLAIM_THREAD_INVARIANT | ARMQ_CLAIM_BATCH_INVARIANT |
+                               ARMQ_CLAIM_NO_ALLOC | ARMQ_CLAIM_REENTRANT |
+                               ARMQ_CLAIM_NONFINITE_ROW_NAN;
+
+/* The tiles for the description's op; NULL if the tier does not have the op. */
+static const armq_tile_set *tiles_of(const armq_tier *tier, armq_op op) {
+    switch (op) {
+    case ARMQ_OP_QUANTIZE:
+    case ARMQ_OP_GEMM_S8S8S32:
+    case ARMQ_OP_LINEAR_W8A8:
+        return tier->s8;
+    case ARMQ_OP_LINEAR_BF16:
+        return tier->bf16;
+    default:
+        return NULL;
+    }
+}
+
+static armq_status check_features(const armq_tier *tier, const armq_desc *desc,
+                                  armq_support *support) {
+    const uint64_t missing = tier->provider->required_features & ~desc->features;
+    if (!missing)
+        return ARMQ_OK;
+    return REFUSE(support, ARMQ_UNSUPPORTED,
+                  "provider %s needs the CPU feature %s, which desc.features does not list",
+                  tier->provider->name, armq_feature_name(missing & -missing));
+}
+
+static bool is_work_dtype(armq_dtype dtype) {
+    return dtype == ARMQ_DTYPE_F32 || dtype == ARMQ_DTYPE_BF16 || dtype == ARMQ_DTYPE_F16;
+}
+
+static armq_status check_dialect(const armq_desc *desc, armq_support *support) {
+    const armq_dialect *d = &desc->dialect;
+    if (armq_op_is_gemm(desc->op))
+        return ARMQ_OK;
+    if (armq_op_is_bf16(desc->op)) {
+        if (d->quant != ARMQ_QUANT_NONE)
+            return REFUSE(support, ARMQ_UNSUPPORTED,
+                          "dialect.quant = %d; %s does not quantise, it takes 0 (none)",
+                          (int)d->quant, armq_op_name(desc->op));
+        if (d->work != ARMQ_DTYPE_BF16)
+            return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.work = %s; %s multiplies bf16",
+                          armq_dtype_name(d->work), armq_op_name(desc->op));
+    } else if (!is_work_dtype(d->work)) {
+        return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.work = %s; allowed are f32, bf16, f16",
+                      armq_dtype_name(d->work));
+    }
+    if (d->linear_round_before_bias > 1)
+        return REFUSE(support, ARMQ_UNSUPPORTED,
+                      "dialect.linear_round_before_bias = %" PRIu32 "; allowed are 0 and 1",
+                      d->linear_round_before_bias);
+    return ARMQ_OK;
+}
+
+static armq_status check(const armq_tier *tier, const armq_desc *desc, armq_support *support) {
+    armq_status status = armq_desc_check(desc, support->reason, sizeof support->reason);
+    if (status == ARMQ_OK && !tiles_of(tier, desc->op))
+        return REFUSE(support, ARMQ_UNSUPPORTED, "provider %s does not implement %s",
+                      tier->provider->name, armq_op_name(desc->op));
+    if (status == ARMQ_OK)
+        status = check_features(tier, desc, support);
+    if (status == ARMQ_OK)
+        status = check_dialect(desc, support);
+    if (status != ARMQ_OK)
+        return status;
+    support->max_k = armq_max_k(desc->op, &desc->dialect);
+    if (desc->k > support->max_k)
+        return REFUSE(support, ARMQ_UNSUPPORTED,
+                      "k = %" PRId64 "; beyond %" PRId64 " an int32 accumulator can wrap", desc->k,
+                      support->max_k);
+    return ARMQ_OK;
+}
+
+static armq_status query(const armq_tier *tier, const armq_desc *desc, armq_support *support) {
+    armq_status status = check(tier, desc, support);
+    if (status != ARMQ_OK)
+        return status;
+    const armq_tile_set *set = tiles_of(tier, desc->op);
+    support->claims = claims;
+    support->packed_align = ARMQ_PACKED_ALIGN;
+    support->workspace_align = ARMQ_WORKSPACE_ALIGN;
+    if (desc->op == ARMQ_OP_QUANTIZE) {
+        armq_quantize_op_query(support);
+        return ARMQ_OK;
+    }
+    armq_linear_plan plan;
+    if (!armq_linear_plan_init(&plan, set, desc))
+        return REFUSE(support, ARMQ_UNSUPPORTED,
+                      "n = %" PRId64 ", k = %" PRId64 ": packed weights or workspace exceed memory",
+                      desc->n, desc->k);
+    snprintf(support->kernel, sizeof support->kernel, "%s", set->name);
+    support->workspace_bytes = plan.workspace_bytes;
+    support->packed_bytes[0] = (size_t)plan.layout.panels * plan.layout.panel_bytes;
+    support->tile_m = set->tiles[0].rows;
+    support->tile_n = ARMQ_TILE_COLUMNS;
+    support->tile_k = set->k_step;
+    return ARMQ_OK;
+}
+
+/* Callers compiled against an older header know fewer fields. */
+armq_status armq_tier_query(const armq_tier *tier, const armq_desc *desc, armq_support *support) {
+    armq_support full;
+    memset(&full, 0, sizeof full);
+    armq_status status = query(tier, desc, &full);
+    full.size = support->size;
+    memcpy(support, &full, support->size < sizeof full ? support->size : sizeof full);
+    return status;
+}
+
+armq_status armq_tier_pack(const armq_tier *tier, const armq_desc *desc, int32_t which,
+                           int64_t first, int64_t last, const armq_weights *weights, void *packed) {
+    armq_support support;
+    memset(&support, 0, sizeof support);
+    armq_status status = query(tier, desc, &support);
+    if (status == ARMQ_OK)
+        status = armq_weights_check(desc, which, first, last, weights, packed);
+    if (status != ARMQ_OK || first == last || desc->n == 0)
+        return status;
+    if ((uintptr_t)packed % ARMQ_PACKED_ALIGN)
+        return ARMQ_INVALID_ARGUMENT;
+    armq_weight_layout layout;
+    armq_weight_layout_init(&layout, tiles_of(tier, desc->op), desc->n, desc->k);
+    armq_pack_weights(&layout, weights->w, weights->scales, weights->bias, desc->bias_dtype,
+                      packed);
+    return ARMQ_OK;
+}
+
+armq_status armq_tier_run(const armq_tier *tier, const armq_desc *desc, const armq_args *args) {
+    armq_support support;
+    memset(&support, 0, sizeof support);
+    armq_status status = query(tier, desc, &support);
+    if (status == ARMQ_OK)
+        status = armq_args_check(desc, &support, args);
+    if (status != ARMQ_OK)
+        return status;
+    if (desc->op == ARMQ_OP_QUANTIZE)
+        armq_quantize_op_run(desc, args);
+    else
+        armq_linear_run(tiles_of(tier, desc->op), desc, args);
+    return ARMQ_OK;
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/common/quantize.h"
+
+#include <math.h>
+
+#include "kernels/common/convert.h"
+#include "kernels/common/range.h"
+
+enum { CHUNK = 16 };
+
+/* x * multiplier, rounded, plus zero_point, saturated to int8.
+ * Ties to even: adding 1.5 * 2^23 leaves the rounded integer in the low bits of the f32, cheaper
+ * than a conversion. The product is rounded first, as the dialects say. |x * multiplier| < 2^9. */
+INLINE int8x8_t quantize8(float32x4_t low, float32x4_t high, float32x4_t multiplier,
+                          armq_rounding rounding, int16x8_t zero_point) {
+    const float32x4_t magic = vdupq_n_f32(12582912.0f);
+    low = vmulq_f32(low, multiplier);
+    high = vmulq_f32(high, multiplier);
+    int16x8_t q;
+    if (rounding == ARMQ_ROUND_TIES_EVEN)
+        q = vuzp1q_s16(vreinterpretq_s16_f32(vaddq_f32(low, magic)),
+                       vreinterpretq_s16_f32(vaddq_f32(high, magic)));
+    else
+        q = vuzp1q_s16(vreinterpretq_s16_s32(vcvtaq_s32_f32(low)),
+                       vreinterpretq_s16_s32(vcvtaq_s32_f32(high)));
+    return vqmovn_s16(vaddq_s16(q, zero_point));
+}
+
+/* Sixteen int8 as groups of k_step. */
+INLINE void scatter(int8x16_t q, const int32_t k_step, int8_t *out, size_t step_bytes) {
+    if (k_step == 16) {
+        vst1q_s8(out, q);
+    } else if (k_step == 8) {
+        vst1_s8(out, vget_low_s8(q));
+        vst1_s8(out + step_bytes, vget_high_s8(q));
+    } else {
+        int32x4_t words = vreinterpretq_s32_s8(q);
+        vst1q_lane_s32((int32_t *)(void *)out, words, 0);
+        vst1q_lane_s32((int32_t *)(void *)(out + step_bytes), words, 1);
+        vst1q_lane_s32((int32_t *)(void *)(out + 2 * step_bytes), words, 2);
+        vst1q_lane_s32((int32_t *)(void *)(out + 3 * step_bytes), words, 3);
+    }
+}
+
+typedef struct {
+    float multiplier;
+    int16_t zero_point;
+    armq_dtype work; /* rounded to before anything else */
+} row_map;
+
+INLINE int8x16_t quantize16(armq_dtype in, armq_rounding rounding, const row_map *map,
+                            const void *x) {
+    float32x4_t multiplier = vdupq_n_f32(map->multiplier);
+    int16x8_t zero_point = vdupq_n_s16(map->zero_point);
+    float32x4x4_t v = armq_load16(in, x);
+    if (map->work != ARMQ_DTYPE_F32)
+        UNROLL for (int i = 0; i < 4; i++) v.val[i] = armq_round4(map->work, v.val[i]);
+    return vcombine_s8(quantize8(v.val[0], v.val[1], multiplier, rounding, zero_point),
+                       quantize8(v.val[2], v.val[3], multiplier, rounding, zero_point));
+}
+
+/* Whole chunks of 16 elements. */
+INLINE void quantize_chunks(armq_dtype in, armq_rounding rounding, int32_t k_step,
+                            const row_map *map, const void *x, int64_t chunks, int8_t *out,
+                            size_t step_bytes) {
+    const size_t in_bytes = in == ARMQ_DTYPE_F32 ? 4 : 2;
+    const char *from = x;
+    if (map->work == ARMQ_DTYPE_F32) {
+        row_map plain = {map->multiplier, map->zero_point, ARMQ_DTYPE_F32};
+        for (int64_t i = 0; i < chunks; i++) {
+            scatter(quantize16(in, rounding, &plain, from), k_step, out, step_bytes);
+            from += CHUNK * in_bytes;
+            out += (size_t)(CHUNK / k_step) * step_bytes;
+        }
+        return;
+    }
+    for (int64_t i = 0; i < chunks; i++) {
+        scatter(quantize16(in, rounding, map, from), k_step, out, step_bytes);
+        from += CHUNK * in_bytes;
+        out += (size_t)(CHUNK / k_step) * step_bytes;
+    }
+}
+
+typedef void quantize_fn(const row_map *map, const void *x, int64_t chunks, int8_t *out,
+                         size_t step_bytes);
+
+#define INSTANCE(in, rounding, k_step)                                                             \
+    static void quantize_##in##_##rounding##_##k_step(                                             \
+        const row_map *map, const void *x, int64_t chunks, int8_t *out, size_t step_bytes) {       \
+        quantize_chunks(ARMQ_DTYPE_##in, ARMQ_ROUND_TIES_##rounding, k_step, map, x, chunks, out,  \
+                        step_bytes);                                                               \
+    }
+#define INSTANCES(in, rounding)                                                                    \
+    INSTANCE(in, rounding, 4) INSTANCE(in, rounding, 8) INSTANCE(in, rounding, 16)
+INSTANCES(F32, EVEN)
+INSTANCES(F32, AWAY)
+INSTANCES(BF16, EVEN)
+INSTANCES(BF16, AWAY)
+INSTANCES(F16, EVEN)
+INSTANCES(F16, AWAY)
+
+static quantize_fn *select_quantize(armq_dtype in, armq_rounding rounding, int32_t k_step) {
+#define ROW(in, rounding)                                                                          \
+    {                                                                                              \
+        quantize_##in##_##rounding##_4, quantize_##in##_##rounding##_8,                            \
+            quantize_##in##_##rounding##_16                                                        \
+    }
+    static quantize_fn *const table[3][2][3] = {
+        {ROW(F32, EVEN), ROW(F32, AWAY)},
+        {ROW(BF16, EVEN), ROW(BF16, AWAY)},
+        {ROW(F16, EVEN), ROW(F16, AWAY)},
+    };
+    int row = in == ARMQ_DTYPE_F32 ? 0 : in == ARMQ_DTYPE_BF16 ? 1 : 2;
+    return table[row][rounding == ARMQ_ROUND_TIES_AWAY][k_step == 4 ? 0 : k_step == 8 ? 1 : 2];
+}
+
+/* Scale, multiplier and zero point from the range of a row; the formulas of the dialects, in f32.
+ */
+static armq_row_quant symmetric(float min, float max, row_map *map) {
+    float amax = fmaxf(fmaxf(max, -min), 1e-7f);
+    map->multiplier = 127.0f / amax;
+    map->zero_point = 0;
+    return (armq_row_quant){amax / 127.0f, 0};
+}
+
+static armq_row_quant asymmetric(float min, float max, row_map *map) {
+    float range = max - min;
+    if (range < 0x1p-120f)
+        min = max = range = 0;
+    float multiplier = range > 0 ? 255.0f / range : 1.0f;
+    float low = min * multiplier, high = max * multiplier;
+    float error = (-128.0f + low) + (127.0f + high);
+    float zero = error > 0 ? -128.0f - low : 127.0f - high;
+    zero = fminf(fmaxf(zero, -128.0f), 127.0f);
+    map->multiplier = multiplier;
+    map->zero_point = (int16_t)vcvtns_s32_f32(zero);
+    return (armq_row_quant){1.0f / multiplier, map->zero_point};
+}
+
+/* False for a row that has no finite range. */
+static bool map_row(const armq_dialect *dialect, armq_dtype in, const void *x, int64_t k,
+                    row_map *map, armq_row_quant *quant) {
+    armq_range range = armq_row_range(in, x, k);
+    float min = armq_round1(dialect->work, range.min), max = armq_round1(dialect->work, range.max);
+    bool is_asymmetric = dialect->quant == ARMQ_QUANT_ASYMMETRIC;
+    if (!isfinite(min) || !isfinite(max) || (is_asymmetric && !isfinite(max - min))) {
+        *quant = (armq_row_quant){__builtin_nanf(""), 0};
+        return false;
+    }
+    map->work = in == dialect->work ? ARMQ_DTYPE_F32 : dialect->work;
+    *quant = is_asymmetric ? asymmetric(min, max, map) : symmetric(min, max, map);
+    return true;
+}
+
+/* Elements that are left after whole chunks, through a buffer: 16 int8, zeros behind them. */
+static int8x16_t quantize_rest(const armq_dialect *dialect, armq_dtype in, const row_map *map,
+                               const void *x, int64_t k) {
+    const size_t in_bytes = in == ARMQ_DTYPE_F32 ? 4 : 2;
+    const int64_t rest = k % CHUNK;
+    char buffer[CHUNK * sizeof(float)] = {0};
+    int8_t q[CHUNK];
+    memcpy(buffer, (const char *)x + (size_t)(k - rest) * in_bytes, (size_t)rest * in_bytes);
+    select_quantize(in, dialect->q_rounding, CHUNK)(map, buffer, 1, q, CHUNK);
+    memset(q + rest, 0, (size_t)(CHUNK - rest));
+    return vld1q_s8(q);
+}
+
+static armq_row_quant pack_quantized(const armq_row_packer *packer, const void *x, int64_t k,
+                                     void *out, size_t step_bytes) {
+    const int32_t k_step = packer->k_step;
+    row_map map;
+    armq_row_quant quant;
+    if (!map_row(&packer->dialect, packer->in, x, k, &map, &quant)) {
+        for (int64_t i = 0; i < (k + k_step - 1) / k_step; i++)
+            memset((char *)out + (size_t)i * step_bytes, 0, (size_t)k_step);
+        return quant;
+    }
+    const int64_t chunks = k / CHUNK;
+    select_quantize(packer->in, packer->dialect.q_rounding, k_step)(&map, x, chunks, out,
+                                                                    step_bytes);
+    if (k % CHUNK) {
+        int8_t q[CHUNK];
+        vst1q_s8(q, quantize_rest(&packer->dialect, packer->in, &map, x, k));
+        int8_t *to = (int8_t *)out + (size_t)(chunks * (CHUNK / k_step)) * step_bytes;
+        for (int64_t i = 0; i < k % CHUNK; i += k_step, to += step_bytes)
+            memcpy(to, q + i, (size_t)k_step);
+    }
+    return quant;
+}
+
+armq_row_quant armq_quantize_row(const armq_dialect *dialect, armq_dtype in, const void *x,
+                                 int64_t k, int8_t *q) {
+    row_map map;
+    armq_row_quant quant;
+    if (!map_row(dialect, in, x, k, &map, &quant)) {
+        if (k > 0)
+            memset(q, 0, (size_t)k);
+        return quant;
+    }
+    select_quantize(in, dialect->q_rounding, CHUNK)(&map, x, k / CHUNK, q, CHUNK);
+    if (k % CHUNK) {
+        int8_t rest[CHUNK];
+        vst1q_s8(rest, quantize_rest(dialect, in, &map, x, k));
+        memcpy(q + k / CHUNK * CHUNK, rest, (size_t)(k % CHUNK));
+    }
+    return quant;
+}
+
+/* --- Rows that are not quantised ------------------------------------------------------------- */
+
+static armq_row_quant copy_s8(const armq_row_packer *packer, const void *x, int64_t k, void *out,
+                              size_t step_bytes) {
+    const int8_t *from = x;
+    int8_t *to = out;
+    const int32_t k_step = packer->k_step;
+    const int64_t chunks = k / CHUNK;
+    for (int64_t i = 0; i < chunks; i++) {
+        int8x16_t q = vld1q_s8(from);
+        if (k_step == 4)
+            scatter(q, 4, to, step_bytes);
+        else if (k_step == 8)
+            scatter(q, 8, to, step_bytes);
+        else
+            scatter(q, 16, to, step_bytes);
+        from += CHUNK;
+        to += (size_t)(CHUNK / k_step) * step_bytes;
+    }
+    int8_t rest[CHUNK] = {0};
+    const int64_t left = k % CHUNK;
+    if (left)
+        memcpy(rest, from, (size_t)left);
+    for (int64_t i = 0; i < left; i += k_step, to += step_bytes)
+        memcpy(to, rest + i, (size_t)k_step);
+    return (armq_row_quant){1.0f, 0};
+}
+
+/* Eight consecutive elements rounded to bf16; the largest exponent and mantissa seen so far is
+ * kept, by which NaN and Inf are told. */
+INLINE uint16x8_t load_bf16(armq_dtype in, const void *x, uint16x8_t *largest) {
+    uint16x8_t v;
+    if (in == ARMQ_DTYPE_BF16) {
+        v = vld1q_u16(x);
+    } else if (in == ARMQ_DTYPE_F16) {
+        uint16x8_t h = vld1q_u16(x);
+        v = armq_narrow_bf16_pair(armq_widen_f16_low(h), armq_widen_f16_high(h));
+    } else {
+        const float *f = x;
+        /* A NaN must not be rounded: its payload could carry into the exponent. */
+        uint32x4_t quiet = vdupq_n_u32(0x7fc00000u);
+        float32x4_t low = vld1q_f32(f), high = vld1q_f32(f + 4);
+        low = vbslq_f32(vceqq_f32(low, low), low, vreinterpretq_f32_u32(quiet));
+        high = vbslq_f32(vceqq_f32(high, high), high, vreinterpretq_f32_u32(quiet));
+        v = armq_narrow_bf16_pair(low, high);
+    }
+    *largest = vmaxq_u16(*largest, vandq_u16(v, vdupq_n_u16(0x7fff)));
+    return v;
+}
+
+/* Eight bf16 into the panel: two k steps of four, or eight of one, widened. */
+INLINE void scatter_bf16(armq_tile_kind kind, uint16x8_t v, char *out, size_t step_bytes) {
+    if (kind == ARMQ_TILE_BF16) {
+        vst1_u16((uint16_t *)(void *)out, vget_low_u16(v));
+        vst1_u16((uint16_t *)(void *)(out + step_bytes), vget_high_u16(v));
+        return;
+    }
+    float32x4_t half[2] = {armq_widen_bf16_low(v), armq_widen_bf16_high(v)};
+    UNROLL for (int h = 0; h < 2; h++) {
+        vst1q_lane_f32((float *)(void *)(out + (size_t)(4 * h) * step_bytes), half[h], 0);
+        vst1q_lane_f32((float *)(void *)(out + (size_t)(4 * h + 1) * step_bytes), half[h], 1);
+        vst1q_lane_f32((float *)(void *)(out + (size_t)(4 * h + 2) * step_bytes), half[h], 2);
+        vst1q_lane_f32((float *)(void *)(out + (size_t)(4 * h + 3) * step_bytes), half[h], 3);
+    }
+}
+
+enum { OCTET = 8 };
+
+INLINE armq_row_quant pack_bf16(armq_tile_kind kind, armq_dtype in, const void *x, int64_t k,
+                                void *out, size_t step_bytes) {
+    const size_t in_bytes = in == ARMQ_DTYPE_F32 ? 4 : 2;
+    const size_t element = kind == ARMQ_TILE_BF16 ? 2 : 4;
+    const int64_t k_step = kind == ARMQ_TILE_BF16 ? 4 : 1;
+    const char *from = x;
+    char *to = out;
+    uint16x8_t largest = vdupq_n_u16(0);
+    for (int64_t i = 0; i < k / OCTET; i++) {
+        scatter_bf16(kind, load_bf16(in, from, &largest), to, step_bytes);
+        from += OCTET * in_bytes;
+        to += (size_t)(OCTET / k_step) * step_bytes;
+    }
+    const int64_t left = k % OCTET;
+    if (left) {
+        float buffer[OCTET] = {0}, rest[OCTET];
+        memcpy(buffer, from, (size_t)left * in_bytes);
+        scatter_bf16(kind, load_bf16(in, buffer, &largest), (char *)rest, (size_t)k_step * element);
+        const char *r = (const char *)rest;
+        for (int64_t i = 0; i < left; i += k_step, to += step_bytes, r += (size_t)k_step * element)
+            memcpy(to, r, (size_t)k_step * element);
+    }
+    if (vmaxvq_u16(largest) < 0x7f80)
+        return (armq_row_quant){1.0f, 0};
+    /* One NaN makes every output of the row NaN, whatever the weights. */
+    const uint32_t bits = kind == ARMQ_TILE_BF16 ? 0x7fc0u : 0x7fc00000u;
+    memcpy(out, &bits, element);
+    return (armq_row_quant){__builtin_nanf(""), 0};
+}
+
+static armq_row_quant pack_baseline(const armq_row_packer *packer, const void *x, int64_t k,
+                                    void *out, size_t step_bytes) {
+    if (packer->k_step == 4) {
+        if (packer->in == ARMQ_DTYPE_BF16)
+            return pack_bf16(ARMQ_TILE_BF16, ARMQ_DTYPE_BF16, x, k, out, step_bytes);
+        if (packer->in == ARMQ_DTYPE_F16)
+            return pack_bf16(ARMQ_TILE_BF16, ARMQ_DTYPE_F16, x, k, out, step_bytes);
+        return pack_bf16(ARMQ_TILE_BF16, ARMQ_DTYPE_F32, x, k, out, step_bytes);
+    }
+    if (packer->in == ARMQ_DTYPE_BF16)
+        return pack_bf16(ARMQ_TILE_F32, ARMQ_DTYPE_BF16, x, k, out, step_bytes);
+    if (packer->in == ARMQ_DTYPE_F16)
+        return pack_bf16(ARMQ_TILE_F32, ARMQ_DTYPE_F16, x, k, out, step_bytes);
+    return pack_bf16(ARMQ_TILE_F32, ARMQ_DTYPE_F32, x, k, out, step_bytes);
+}
+
+/* --- Panels ---------------------------------------------------------------------------------- */
+
+armq_row_packer armq_row_packer_for(const armq_tile_set *set, const armq_dialect *dialect,
+                                    armq_dtype in) {
+    armq_row_packer packer = {
+        .run = set->kind != ARMQ_TILE_S8 ? pack_baseline
+               : in == ARMQ_DTYPE_S8     ? copy_s8
+                                         : pack_quantized,
+        .dialect = *dialect,
+        .in = in,
+        .k_step = set->k_step,
+        .group_bytes = (size_t)set->k_step * armq_tile_a_bytes(set->kind),
+    };
+    return packer;
+}
+
+armq_row_quant armq_pack_tile_row(const armq_row_packer *packer, const armq_tile *tile, int32_t row,
+                                  const void *x, int64_t k, void *panel) {
+    const size_t group = packer->group_bytes;
+    const size_t step_bytes = (size_t)tile->rows * (size_t)tile->copies * group;
+    char *out = (char *)panel + (size_t)row * (size_t)tile->copies * group;
+    armq_row_quant quant = packer->run(packer, x, k, out, step_bytes);
+    for (int32_t copy = 1; copy < tile->copies; copy++)
+        for (int64_t i = 0; i < (k + packer->k_step - 1) / packer->k_step; i++) {
+            char *step = out + (size_t)i * step_bytes;
+            memcpy(step + (size_t)copy * group, step, group);
+        }
+    return quant;
+}
+
+void armq_clear_tile_rows(const armq_row_packer *packer, const armq_tile *tile, int32_t first,
+                          int64_t k_steps, void *panel) {
+    const size_t row_bytes = (size_t)tile->copies * packer->group_bytes;
+    const size_t step_bytes = (size_t)tile->rows * row_bytes;
+    const size_t clear = (size_t)(tile->rows - first) * row_bytes;
+    char *out = (char *)panel + (size_t)first * row_bytes;
+    for (int64_t i = 0; clear && i < k_steps; i++, out += step_bytes)
+        memset(out, 0, clear);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiles: the innermost multiply of every tier, and the panels it reads.
+ *
+ * Panel: `rows` rows of a matrix cut into k steps of `k_step` elements; for each k step, the k_step
+ * consecutive elements of row 0, then those of row 1, and so on. The last step is padded with
+ * zeros. A and B have the same form; for B a row is an output channel, and a panel has
+ * ARMQ_TILE_COLUMNS of them. A tile multiplies one A panel with one or more consecutive B panels.
+ */
+#ifndef ARMQ_KERNELS_TILE_H
+#define ARMQ_KERNELS_TILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    ARMQ_TILE_COLUMNS = 8,    /* of a B panel, on every tier */
+    ARMQ_TILE_MAX_ROWS = 8,   /* of an A panel */
+    ARMQ_TILE_MAX_PANELS = 4, /* B panels that one call multiplies */
+    ARMQ_TILES_MAX = 9        /* entries of a tile set */
+};
+
+/* What is multiplied. The order of summation of a float output is fixed by the kind alone, so that
+ * a row's bits do not depend on the height of its tile. */
+typedef enum {
+    ARMQ_TILE_S8 = 0,   /* A, B int8; accumulators int32 */
+    ARMQ_TILE_BF16 = 1, /* A, B bf16; accumulators f32, products added in pairs, rounded to odd */
+    ARMQ_TILE_F32 = 2   /* A f32, B bf16; accumulators f32, one FMA after the other */
+} armq_tile_kind;
+
+/* acc[p][r][c] = (accumulate ? acc[p][r][c] : 0) + sum over k of A[r][k] * B[p][c][k], for the
+ * tile's panels, rows and ARMQ_TILE_COLUMNS columns; 4-byte accumulators, dense.
+ * k_steps >= 0. B panels stand b_stride bytes apart. Reads the panels exactly, no byte more. */
+typedef void armq_tile_fn(int64_t k_steps, const void *a, const void *b, size_t b_stride, void *acc,
+                          bool accumulate);
+
+typedef struct {
+    int32_t rows;   /* of the A panel that count */
+    int32_t copies; /* times each of them stands in the A panel, one after the other */
+    int32_t panels; /* B panels */
+    armq_tile_fn *run;
+} armq_tile;
+
+typedef struct {
+    const char *name; /* for armq_support.kernel */
+    armq_tile_kind kind;
+    int32_t k_step;
+    armq_tile
+        tiles[ARMQ_TILES_MAX]; /* tallest first, equal heights widest first; run NULL ends it */
+} armq_tile_set;
+
+/* The shortest tile with at least `rows` rows (the tallest if there is none), and of these the
+ * widest that takes at most `panels` panels. rows, panels >= 1. */
+const armq_tile *armq_tile_for(const armq_tile_set *set, int64_t rows, int64_t panels);
+
+/* Bytes of one element of A or B. */
+size_t armq_tile_a_bytes(armq_tile_kind kind);
+size_t armq_tile_b_bytes(armq_tile_kind kind);
+
+/* One set per tier and element kind. */
+extern const armq_tile_set armq_tiles_neon_s8;
+extern const armq_tile_set armq_tiles_neon_bf16;
+extern const armq_tile_set armq_tiles_dotprod_s8;
+extern const armq_tile_set armq_tiles_i8mm_s8;
+extern const armq_tile_set armq_tiles_bf16;
+
+#endif
