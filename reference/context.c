@@ -96,7 +96,7 @@ int64_t ref_dot(const int16_t *a, const int8_t *b, int64_t k) {
         total += block;
     }
     for (; i < k; i++)
-        total += a[i] * b[i];
+        total += (int64_t)a[i] * b[i];
     return total;
 }
 

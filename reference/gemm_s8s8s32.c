@@ -12,7 +12,7 @@ static const int16_t *widened_row(ref_context *context, int64_t row) {
     const int8_t *x = ref_x_row(context, row);
     if (cache->row != row)
         for (int64_t i = 0; i < context->problem.desc->k; i++)
-            cache->centered[i] = x[i];
+            cache->centered[i] = (int16_t)x[i];
     cache->row = row;
     return cache->centered;
 }

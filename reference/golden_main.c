@@ -115,7 +115,7 @@ static verdict check_quantised(golden_case *c, const armq_desc *desc, int64_t ro
     const int8_t *wanted = r->q + row * desc->k;
     if (!quant.finite || is_tiny_range(desc, x))
         return PASSED;
-    if (memcmp(&quant.scale, &r->scales[row], sizeof quant.scale) != 0)
+    if (quant.scale != r->scales[row])
         return because(c, FAILED, "xs[%lld]: reference %a, recorded %a", (long long)row,
                        (double)quant.scale, (double)r->scales[row]);
     if (r->zero_points && quant.zero_point != r->zero_points[row])
@@ -151,9 +151,10 @@ static verdict check_rows(golden_case *c, const ref_problem *problem, const reco
     int8_t *q = malloc((size_t)desc->k + 1);
     ref_interval *intervals = malloc(((size_t)desc->n + 1) * sizeof *intervals);
     ref_context *context = ref_open(problem);
-    verdict v = q && intervals && context ? PASSED : because(c, FAILED, "reference: can not open");
+    bool ready = q && intervals && context;
+    verdict v = ready ? PASSED : because(c, FAILED, "reference: can not open");
     size_t row_bytes = (size_t)desc->k * armq_dtype_bytes(desc->in);
-    for (int64_t row = 0; row < desc->tokens && v == PASSED; row++) {
+    for (int64_t row = 0; ready && row < desc->tokens && v == PASSED; row++) {
         const char *x = (const char *)problem->x + (size_t)row * row_bytes;
         v = check_quantised(c, desc, row, x, r, q);
         if (v != PASSED)
