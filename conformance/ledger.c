@@ -26,8 +26,8 @@ void ledger_count(ledger *l, case_status status) {
     }
 }
 
-ledger ledger_sum(const plan *p, const outcome *outcomes, bool (*keep)(const task *t, int64_t arg),
-                  int64_t arg) {
+ledger ledger_sum(const plan *p, const outcome *outcomes,
+                  bool (*keep)(const plan_task *t, int64_t arg), int64_t arg) {
     ledger l = {0};
     for (int64_t i = 0; i < p->count; i++) {
         if (keep && !keep(&p->tasks[i], arg))
@@ -62,7 +62,7 @@ int ledger_exit_status(const ledger *l) {
 /* --- The table -----------------------------------------------------------------------------------
  */
 
-static bool is_cell(const task *t, int64_t cell) {
+static bool is_cell(const plan_task *t, int64_t cell) {
     return t->provider == cell / ARMQ_OP_COUNT && (int64_t)t->c.desc.op == cell % ARMQ_OP_COUNT;
 }
 
@@ -83,16 +83,16 @@ static void print_rows(FILE *out, const plan *p, const outcome *outcomes) {
 
 static void print_not_claimed(FILE *out, const plan *p, const outcome *outcomes, int64_t provider) {
     bool any = false;
-    for (int check = 0; check < check_count(); check++) {
+    for (int k = 0; k < check_count(); k++) {
         int64_t count = 0;
         for (int64_t i = 0; i < p->count; i++)
             count += p->tasks[i].provider == provider && outcomes[i].done &&
-                     (outcomes[i].not_claimed >> check & 1);
+                     (outcomes[i].not_claimed >> k & 1);
         if (count == 0)
             continue;
         if (!any)
             fprintf(out, "not claimed by %s, so not judged:", p->providers[provider].name);
-        fprintf(out, "%s %s on %" PRId64, any ? "," : "", check_table[check].name, count);
+        fprintf(out, "%s %s on %" PRId64, any ? "," : "", check_table[k].name, count);
         any = true;
     }
     if (any)

@@ -25,8 +25,8 @@ typedef struct {
 void ledger_count(ledger *l, case_status status);
 
 /* Adds up outcomes [0, count) that `keep` accepts (NULL: all). */
-ledger ledger_sum(const plan *p, const outcome *outcomes, bool (*keep)(const task *t, int64_t arg),
-                  int64_t arg);
+ledger ledger_sum(const plan *p, const outcome *outcomes,
+                  bool (*keep)(const plan_task *t, int64_t arg), int64_t arg);
 
 /* planned = the sum of the others. */
 bool ledger_balances(const ledger *l);

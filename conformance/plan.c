@@ -169,7 +169,7 @@ static int64_t slot_of(const plan *p, const char *text, int32_t provider) {
     uint64_t mask = (uint64_t)p->index_size - 1;
     uint64_t at = fnv(fnv_start, text) & mask;
     for (; p->index[at] >= 0; at = (at + 1) & mask) {
-        const task *t = &p->tasks[p->index[at]];
+        const plan_task *t = &p->tasks[p->index[at]];
         if ((provider < 0 || t->provider == provider) && same_text(&t->c, text))
             break;
     }
@@ -211,13 +211,14 @@ static void add_tasks(plan *p, const case_list *list, int32_t provider, const op
         int64_t slot = slot_of(p, text, provider);
         if (p->index[slot] >= 0)
             continue;
-        p->tasks[p->count] = (task){twin >= 0 ? p->tasks[twin].group : (*groups)++, provider, c};
+        p->tasks[p->count] =
+            (plan_task){twin >= 0 ? p->tasks[twin].group : (*groups)++, provider, c};
         p->index[slot] = p->count++;
     }
 }
 
 static int by_group(const void *a, const void *b) {
-    const task *x = a, *y = b;
+    const plan_task *x = a, *y = b;
     if (x->group != y->group)
         return x->group < y->group ? -1 : 1;
     return x->provider - y->provider;

@@ -71,7 +71,7 @@ static const armq_provider *opened(work *w, int32_t index, char *error, size_t b
     return w->opened[index];
 }
 
-static void run_task(work *w, const task *t) {
+static void run_task(work *w, const plan_task *t) {
     const machine_info *m = machine();
     case_result *result = &w->watch->result;
     char error[sizeof result->reason];
@@ -201,9 +201,9 @@ static void fail_check(case_result *result, const char *name, const char *detail
     int index = check_index(name);
     if (index < 0 || index >= RESULT_CHECKS_MAX)
         return;
-    check_result *check = &result->checks[index];
-    *check = (check_result){.status = CHECK_FAILED};
-    snprintf(check->failure.detail, sizeof check->failure.detail, "%s", detail);
+    check_result *failed = &result->checks[index];
+    *failed = (check_result){.status = CHECK_FAILED};
+    snprintf(failed->failure.detail, sizeof failed->failure.detail, "%s", detail);
 }
 
 static worker_event finish(worker *w, case_status status, const char *failed_check,
