@@ -24,6 +24,9 @@ typedef struct {
 /* Read once, cached. Starts no thread. */
 const machine_info *machine(void);
 
+/* Whether the process shows signs of QEMU user emulation, whatever the environment says. */
+bool machine_shows_emulation(void);
+
 /* As a JSON object, for result files. Caller owns. */
 json_t *machine_json(void);
 

@@ -12,10 +12,12 @@ armq_threads threads_serial(int32_t n);
 armq_threads threads_reversed(int32_t n);
 
 /* A pool of `real` pthreads (the caller is one of them) that serves n logical threads: each real
- * thread takes the next job and an idle logical index. NULL if threads cannot be started. */
+ * thread takes the next job and the logical index that has been idle longest. NULL if threads
+ * cannot be started. Runs of one pool that are started at the same time wait for each other. */
 typedef struct thread_pool thread_pool;
 thread_pool *thread_pool_open(int32_t real);
 void thread_pool_close(thread_pool *pool);
+/* Lives as long as the pool. run is NULL if memory is short. */
 armq_threads thread_pool_threads(thread_pool *pool, int32_t n);
 
 #endif
