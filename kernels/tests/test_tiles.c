@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every tile of the registry against a triple loop, on panels that end at an inaccessible page. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/api/features.h"
+#include "kernels/common/tile.h"
+#include "kernels/registry.h"
+#include "kernels/tests/problem.h"
+#include "reference/formats.h"
+
+enum { MAX_K = 40 * 16 };
+
+/* Value of A (row r) or B (column r of panel p) at k. Whole numbers, so that f32 sums are exact. */
+typedef int value_fn(int r, int p, int64_t k);
+
+static int all_lowest(int r, int p, int64_t k) { return (void)r, (void)p, (void)k, -128; }
+static int all_highest(int r, int p, int64_t k) { return (void)r, (void)p, (void)k, 127; }
+static int alternating(int r, int p, int64_t k) { return (void)p, (r + k) % 2 ? 127 : -128; }
+static int counting(int r, int p, int64_t k) {
+    return (int)((r * 31 + p * 57 + k * 7) % 255) - 127;
+}
+/* Channel r sees k = r + 8p only: any exchange of lanes shows. */
+static int one_hot(int r, int p, int64_t k) { return k == r + 8 * p; }
+static int k_plus_one(int r, int p, int64_t k) { return (void)p, (int)(k + 1 + 10 * r) % 128; }
+
+static void put(void *panel, armq_tile_kind kind, size_t element, int64_t index, int value) {
+    if (kind == ARMQ_TILE_S8)
+        ((int8_t *)panel)[index] = (int8_t)value;
+    else
+        armq_store(element == 4 ? ARMQ_DTYPE_F32 : ARMQ_DTYPE_BF16, panel, index, value);
+}
+
+static void *make_a(const armq_tile_set *set, const armq_tile *tile, int64_t steps, value_fn *f) {
+    const size_t element = armq_tile_a_bytes(set->kind);
+    const int64_t step = set->k_step, rows = tile->rows * tile->copies;
+    void *panel = guarded((size_t)(steps * step * rows) * element, element, 0);
+    for (int64_t k = 0; k < steps * step; k++)
+        for (int64_t r = 0; r < rows; r++)
+            put(panel, set->kind, element, (k / step * rows + r) * step + k % step,
+                f((int)(r / tile->copies), 0, k));
+    return panel;
+}
+
+/* The tile's panels; bytes between them are poison. */
+static char *make_b(const armq_tile_set *set, const armq_tile *tile, int64_t steps, size_t *stride,
+                    value_fn *f) {
+    const size_t element = armq_tile_b_bytes(set->kind);
+    const int64_t step = set->k_step;
+    const size_t panel_bytes = (size_t)(steps * step * ARMQ_TILE_COLUMNS) * element;
+    *stride = panel_bytes + 64;
+    const size_t panels = (size_t)tile->panels;
+    char *b = guarded(panels * panel_bytes + (panels - 1) * 64, element, 0x77);
+    for (int p = 0; p < tile->panels; p++)
+        for (int64_t k = 0; k < steps * step; k++)
+            for (int c = 0; c < ARMQ_TILE_COLUMNS; c++)
+                put(b + (size_t)p * *stride, set->kind, element,
+                    (k / step * ARMQ_TILE_COLUMNS + c) * step + k % step, f(c, p, k));
+    return b;
+}
+
+static int64_t acc_at(armq_tile_kind kind, const void *acc, int64_t index) {
+    return kind == ARMQ_TILE_S8 ? ((const int32_t *)acc)[index]
+                                : (int64_t)((const float *)acc)[index];
+}
+
+static void check_tile(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile,
+                       int64_t steps, value_fn *fa, value_fn *fb) {
+    size_t stride;
+    const void *a = make_a(set, tile, steps, fa);
+    const char *b = make_b(set, tile, steps, &stride, fb);
+    const int64_t count = tile->panels * tile->rows * ARMQ_TILE_COLUMNS;
+    void *acc = guarded((size_t)count * 4, 4, 0xee);
+    for (int times = 1; times <= 2; times++) {
+        tile->run(steps, a, b, stride, acc, times > 1);
+        for (int64_t i = 0; i < count; i++) {
+            const int c = (int)(i % ARMQ_TILE_COLUMNS);
+            const int r = (int)(i / ARMQ_TILE_COLUMNS) % tile->rows;
+            const int p = (int)(i / ARMQ_TILE_COLUMNS) / tile->rows;
+            int64_t want = 0;
+            for (int64_t k = 0; k < steps * set->k_step; k++)
+                want += (int64_t)fa(r, 0, k) * fb(c, p, k);
+            if (acc_at(set->kind, acc, i) != want * times)
+                fail_msg("%s %dx%dx%d, %d k steps: [%d, %d] of panel %d is %lld, not %lld",
+                         tier->provider->name, tile->rows, ARMQ_TILE_COLUMNS, tile->panels,
+                         (int)steps, r, c, p, (long long)acc_at(set->kind, acc, i),
+                         (long long)want * times);
+        }
+    }
+}
+
+typedef void tile_check(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile);
+
+static void for_each_tile(tile_check *check) {
+    size_t count;
+    const armq_tier *tiers = armq_tiers(&count);
+    int ran = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (tiers[i].provider->required_features & ~armq_features())
+            continue;
+        const armq_tile_set *sets[] = {tiers[i].s8, tiers[i].bf16};
+        for (int s = 0; s < 2; s++)
+            for (int t = 0; sets[s] && t < ARMQ_TILES_MAX && sets[s]->tiles[t].run; t++) {
+                check(&tiers[i], sets[s], &sets[s]->tiles[t]);
+                ran++;
+            }
+    }
+    assert_true(ran > 0);
+}
+
+static void all_k_steps(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile) {
+    for (int64_t steps = 0; steps <= 9; steps++)
+        check_tile(tier, set, tile, steps, counting, counting);
+    check_tile(tier, set, tile, 33, counting, counting);
+}
+
+static void test_all_k_steps(void **state) {
+    (void)state;
+    for_each_tile(all_k_steps);
+}
+
+static void extremes(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile) {
+    value_fn *const values[] = {all_lowest, all_highest, alternating};
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            check_tile(tier, set, tile, 7, values[i], values[j]);
+}
+
+static void test_extremes(void **state) {
+    (void)state;
+    for_each_tile(extremes);
+}
+
+static void lanes(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile) {
+    const int64_t steps = (32 + set->k_step - 1) / set->k_step;
+    check_tile(tier, set, tile, steps, k_plus_one, one_hot);
+}
+
+static void test_lanes(void **state) {
+    (void)state;
+    for_each_tile(lanes);
+}
+
+/* Random bf16 data: a row gives the same bits in every tile of its set, in one pass or in two. */
+static void fill_random(const armq_tile_set *set, int64_t steps, float *row, uint16_t *columns) {
+    uint64_t state = 7;
+    for (int64_t k = 0; k < steps * set->k_step; k++) {
+        row[k] = (float)armq_round_to(ARMQ_DTYPE_BF16, (int32_t)random_u32(&state) * 0x1p-31);
+        for (int c = 0; c < ARMQ_TILE_COLUMNS; c++)
+            columns[k * ARMQ_TILE_COLUMNS + c] =
+                armq_f64_to_bf16((int32_t)random_u32(&state) * 0x1p-30);
+    }
+}
+
+static void same_bits(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile) {
+    enum { STEPS = 37, FIRST = 11 };
+    static float row[MAX_K], expected[ARMQ_TILE_COLUMNS];
+    static uint16_t columns[MAX_K * ARMQ_TILE_COLUMNS];
+    if (set->kind == ARMQ_TILE_S8)
+        return;
+    fill_random(set, STEPS, row, columns);
+    const int64_t step = set->k_step, rows = tile->rows * tile->copies;
+    const size_t a_element = armq_tile_a_bytes(set->kind);
+    char *a = guarded((size_t)(STEPS * step * rows) * a_element, a_element, 0);
+    const size_t panel = (size_t)(STEPS * step) * ARMQ_TILE_COLUMNS * 2;
+    char *b = guarded((size_t)tile->panels * panel, 2, 0);
+    for (int64_t k = 0; k < STEPS * step; k++) {
+        for (int64_t r = 0; r < rows; r++)
+            armq_store(a_element == 4 ? ARMQ_DTYPE_F32 : ARMQ_DTYPE_BF16, a,
+                       (k / step * rows + r) * step + k % step, row[k]);
+        for (int64_t i = 0; i < (int64_t)tile->panels * ARMQ_TILE_COLUMNS; i++)
+            memcpy(b + (size_t)(i / ARMQ_TILE_COLUMNS) * panel +
+                       (size_t)((k / step * ARMQ_TILE_COLUMNS + i % ARMQ_TILE_COLUMNS) * step +
+                                k % step) *
+                           2,
+                   &columns[k * ARMQ_TILE_COLUMNS + i % ARMQ_TILE_COLUMNS], 2);
+    }
+    const int64_t count = tile->panels * tile->rows * ARMQ_TILE_COLUMNS;
+    float *acc = guarded((size_t)count * 4, 4, 0xee);
+    for (int first = 0; first <= FIRST; first += FIRST) {
+        if (first)
+            tile->run(first, a, b, panel, acc, false);
+        tile->run(STEPS - first, a + (size_t)(first * step * rows) * a_element,
+                  b + (size_t)(first * step) * ARMQ_TILE_COLUMNS * 2, panel, acc, first > 0);
+        if (tile == &set->tiles[0] && first == 0)
+            memcpy(expected, acc, sizeof expected);
+        for (int64_t i = 0; i < count; i++)
+            if (memcmp(&acc[i], &expected[i % ARMQ_TILE_COLUMNS], 4) != 0)
+                fail_msg("%s: tile of %d rows, %d panels sums in another order",
+                         tier->provider->name, tile->rows, tile->panels);
+    }
+}
+
+static void test_float_tiles_sum_in_one_order(void **state) {
+    (void)state;
+    for_each_tile(same_bits);
+}
+
+static void table_is_in_order(const armq_tier *tier, const armq_tile_set *set,
+                              const armq_tile *tile) {
+    (void)tier;
+    assert_in_range(tile->rows, 1, ARMQ_TILE_MAX_ROWS);
+    assert_in_range(tile->panels, 1, ARMQ_TILE_MAX_PANELS);
+    assert_true(tile->rows * tile->copies <= set->tiles[0].rows);
+    assert_ptr_equal(armq_tile_for(set, tile->rows, tile->panels), tile);
+    /* One panel must always do, for the last ones of a matrix. */
+    assert_int_equal(armq_tile_for(set, tile->rows, 1)->panels, 1);
+    assert_int_equal(armq_tile_for(set, tile->rows, 1)->rows, tile->rows);
+}
+
+static void test_tables(void **state) {
+    (void)state;
+    for_each_tile(table_is_in_order);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_k_steps), cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_lanes),       cmocka_unit_test(test_float_tiles_sum_in_one_order),
+        cmocka_unit_test(test_tables),
+    };
+    return cmocka_run_group_tests_name("tiles", tests, NULL, NULL);
+}
