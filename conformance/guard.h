@@ -9,11 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum { GUARD_END = 0, GUARD_START = 1 } guard_side;
+typedef enum {
+    GUARD_END = 0,   /* the last byte is followed by the inaccessible page */
+    GUARD_START = 1, /* the first byte is preceded by it */
+    GUARD_ODD = 2    /* neither: one alignment unit past a 64-byte boundary, canaries around */
+} guard_side;
 
 typedef struct {
     const char *name; /* operand name, static storage */
-    void *data;       /* the buffer; NULL if bytes is 0 and nothing was asked for */
+    void *data;       /* the buffer; never NULL while open */
     size_t bytes;
     size_t align;
     guard_side side;
@@ -23,17 +27,21 @@ typedef struct {
     size_t mapping_bytes;
 } guarded;
 
-/* Reserves room for `bytes` at either side. False: out of address space. With 0 bytes, data points
- * to the inaccessible page: any access faults. */
+/* Maps room for `bytes` on every side, aligned to `align` bytes (a power of two), and places the
+ * buffer. False: out of address space, or too many buffers open. With 0 bytes, data points to an
+ * inaccessible page: any access faults. *g must not move until guard_close. */
 bool guard_open(guarded *g, const char *name, size_t bytes, size_t align, guard_side side);
 void guard_close(guarded *g);
 
-/* Moves the buffer to the other side; its content is not kept. With an alignment above the element
- * the last bytes before the page can be slack: then they hold canaries. */
+/* Moves the buffer to another side; its content is not kept. Where an alignment leaves bytes
+ * between the buffer and the inaccessible page, these hold canaries like the rest of the region. */
 void guard_place(guarded *g, guard_side side);
 
-/* Canaries around the buffer are as guard_place left them; else writes where the first differs
- * (bytes before the start are negative) to *offset. */
+/* Makes the buffer inaccessible, or accessible again with its content kept. */
+void guard_hide(guarded *g, bool hidden);
+
+/* Canaries around the buffer are as guard_place left them; else writes where the first differs, in
+ * bytes relative to the start of the buffer, to *offset. */
 bool guard_intact(const guarded *g, int64_t *offset);
 
 /* For signal handlers (async-signal-safe): says in words where `address` lies relative to an open

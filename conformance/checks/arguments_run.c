@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "conformance/checks/arguments.h"
+#include "kernels/api/describe.h"
+#include "kernels/api/names.h"
+
+/* --- run -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const trial *t;
+    armq_args args;       /* valid until spoiled */
+    armq_threads threads; /* args.threads */
+} run_call;
+
+/* Each makes one argument wrong; false: the case has no such argument. */
+typedef bool spoil_run(run_call *call);
+
+static bool has(const run_call *call, operand_id id) { return call->t->buffers[id].bytes > 0; }
+
+static bool no_size(run_call *call) {
+    call->args.size = 0;
+    return true;
+}
+
+static bool no_x(run_call *call) {
+    call->args.x = NULL;
+    return has(call, OPERAND_X);
+}
+
+static bool no_y(run_call *call) {
+    call->args.y = NULL;
+    return has(call, OPERAND_Y);
+}
+
+static bool no_packed(run_call *call) {
+    call->args.packed[0] = NULL;
+    return has(call, OPERAND_PACKED);
+}
+
+static bool no_workspace(run_call *call) {
+    call->args.workspace = NULL;
+    return has(call, OPERAND_WORKSPACE);
+}
+
+static bool odd_workspace(run_call *call) {
+    call->args.workspace = (char *)call->args.workspace + 1;
+    return has(call, OPERAND_WORKSPACE) && call->t->support.workspace_align > 1;
+}
+
+static bool odd_packed(run_call *call) {
+    call->args.packed[0] = (const char *)call->args.packed[0] + 1;
+    return has(call, OPERAND_PACKED) && call->t->support.packed_align > 1;
+}
+
+static bool short_x_stride(run_call *call) {
+    call->args.x_stride = armq_x_row(&call->t->c.desc) - 1;
+    return (call->t->c.desc.uses & ARMQ_USES_X_STRIDE) != 0;
+}
+
+static bool short_y_stride(run_call *call) {
+    call->args.y_stride = armq_y_row(&call->t->c.desc) - 1;
+    return (call->t->c.desc.uses & ARMQ_USES_Y_STRIDE) != 0;
+}
+
+static bool undeclared_x_stride(run_call *call) {
+    call->args.x_stride = armq_x_row(&call->t->c.desc) + 1;
+    return !(call->t->c.desc.uses & ARMQ_USES_X_STRIDE);
+}
+
+static bool undeclared_y_stride(run_call *call) {
+    call->args.y_stride = armq_y_row(&call->t->c.desc) + 1;
+    return !(call->t->c.desc.uses & ARMQ_USES_Y_STRIDE);
+}
+
+/* The smaller tensor goes into the larger one. */
+static bool overlap(run_call *call) {
+    const guarded *x = &call->t->buffers[OPERAND_X], *y = &call->t->buffers[OPERAND_Y];
+    if (x->bytes < y->bytes)
+        call->args.x = y->data;
+    else
+        call->args.y = x->data;
+    return x->bytes > 0 && y->bytes > 0;
+}
+
+static bool zero_threads(run_call *call) {
+    call->threads.n = 0;
+    return true;
+}
+
+static bool negative_threads(run_call *call) {
+    call->threads.n = -1;
+    return true;
+}
+
+static bool more_threads(run_call *call) {
+    call->threads = threads_serial(call->t->c.desc.max_threads + 1);
+    return true;
+}
+
+static bool threads_without_run(run_call *call) {
+    call->threads.run = NULL;
+    return true;
+}
+
+static bool no_scales(run_call *call) {
+    call->args.y_scales = NULL;
+    return has(call, OPERAND_Y_SCALES);
+}
+
+static bool no_zero_points(run_call *call) {
+    call->args.y_zero_points = NULL;
+    return has(call, OPERAND_Y_ZEROS);
+}
+
+/* Somewhere to point to that nothing must be written to: y itself, which is inspected. */
+static bool undeclared_zero_points(run_call *call) {
+    call->args.y_zero_points = (int32_t *)call->t->buffers[OPERAND_Y].region;
+    return call->t->c.desc.op == ARMQ_OP_QUANTIZE && !call->t->shapes[OPERAND_Y_ZEROS].present &&
+           has(call, OPERAND_Y);
+}
+
+static const struct {
+    const char *what;
+    spoil_run *spoil;
+} runs[] = {
+    {"args.size = 0", no_size},
+    {"x = NULL", no_x},
+    {"y = NULL", no_y},
+    {"packed = NULL", no_packed},
+    {"workspace = NULL", no_workspace},
+    {"a workspace that is not aligned as query asks", odd_workspace},
+    {"packed weights that are not aligned as query asks", odd_packed},
+    {"an x_stride below the row length", short_x_stride},
+    {"a y_stride below the row length", short_y_stride},
+    {"an x_stride that the description does not declare", undeclared_x_stride},
+    {"a y_stride that the description does not declare", undeclared_y_stride},
+    {"x and y overlapping", overlap},
+    {"threads.n = 0", zero_threads},
+    {"threads.n = -1", negative_threads},
+    {"threads.n = max_threads + 1", more_threads},
+    {"threads.run = NULL", threads_without_run},
+    {"y_scales = NULL", no_scales},
+    {"y_zero_points = NULL", no_zero_points},
+    {"y_zero_points in a symmetric dialect", undeclared_zero_points},
+};
+
+/* Every byte of the outputs is as trial_poison left it. */
+static bool outputs_untouched(const trial *t, const char *what, check_failure *failure) {
+    for (operand_id id = OPERAND_Y; id < OPERAND_COUNT; id++) {
+        const uint8_t *data = t->buffers[id].data;
+        for (size_t i = 0; i < t->buffers[id].bytes; i++)
+            if (data[i] != trial_poison_byte(1)) {
+                failure_set(failure, "run refuses %s, but only after writing %s, byte offset %zu",
+                            what, t->shapes[id].name, i);
+                return false;
+            }
+    }
+    return true;
+}
+
+static bool run_refuses(trial *t, const run_call *call, const char *what, check_failure *failure) {
+    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    armq_status status = t->provider->run(&t->c.desc, t->plan, &call->args);
+    watch_call_end(t->watch);
+    trial_inspect(t);
+    if (status == ARMQ_OK) {
+        failure_set(failure, "run accepts %s", what);
+        return false;
+    }
+    return outputs_untouched(t, what, failure);
+}
+
+bool arguments_of_run(trial *t, check_failure *failure) {
+    trial_poison(t, 1);
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        run_call call = {.t = t, .threads = threads_serial(t->c.threads)};
+        trial_args(t, &call.threads, &call.args);
+        if (runs[i].spoil(&call) && !run_refuses(t, &call, runs[i].what, failure))
+            return false;
+    }
+    return true;
+}
+
+/* --- pack ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const trial *t;
+    armq_weights weights;
+    int32_t which;
+    int64_t first, last;
+    void *packed;
+} pack_call;
+
+typedef bool spoil_pack(pack_call *call);
+
+static bool weights_no_size(pack_call *call) {
+    call->weights.size = 0;
+    return true;
+}
+
+static bool no_w(pack_call *call) {
+    call->weights.w = NULL;
+    return call->t->buffers[OPERAND_W].bytes > 0;
+}
+
+static bool no_w_scales(pack_call *call) {
+    call->weights.scales = NULL;
+    return call->t->buffers[OPERAND_W_SCALES].bytes > 0;
+}
+
+static bool no_bias(pack_call *call) {
+    call->weights.bias = NULL;
+    return call->t->buffers[OPERAND_W_BIAS].bytes > 0;
+}
+
+static bool undeclared_bias(pack_call *call) {
+    call->weights.bias = call->t->buffers[OPERAND_W].data;
+    return !call->t->shapes[OPERAND_W_BIAS].present;
+}
+
+static bool no_room(pack_call *call) {
+    call->packed = NULL;
+    return true;
+}
+
+static bool wrong_which(pack_call *call) {
+    call->which = armq_op_is_moe(call->t->c.desc.op) ? 2 : 1;
+    return true;
+}
+
+static bool negative_expert(pack_call *call) {
+    call->first = -1;
+    return true;
+}
+
+static bool expert_beyond(pack_call *call) {
+    call->last++;
+    return true;
+}
+
+static const struct {
+    const char *what;
+    spoil_pack *spoil;
+} packs[] = {
+    {"weights.size = 0", weights_no_size},
+    {"w = NULL", no_w},
+    {"scales = NULL", no_w_scales},
+    {"bias = NULL, though the description has one", no_bias},
+    {"a bias that the description does not declare", undeclared_bias},
+    {"packed = NULL", no_room},
+    {"which = 1 for an op with one weight tensor", wrong_which},
+    {"first = -1", negative_expert},
+    {"last beyond the experts there are", expert_beyond},
+};
+
+static bool pack_refuses(trial *t, const pack_call *call, const char *what,
+                         check_failure *failure) {
+    const guarded *g = &t->buffers[OPERAND_PACKED];
+    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    armq_status status = t->provider->pack(&t->c.desc, call->which, call->first, call->last,
+                                           &call->weights, call->packed);
+    watch_call_end(t->watch);
+    if (status == ARMQ_OK) {
+        failure_set(failure, "pack accepts %s", what);
+        return false;
+    }
+    if (!t->packed[0] || memcmp(t->packed[0], g->data, g->bytes) == 0)
+        return true;
+    failure_set(failure, "pack refuses %s, but only after writing the packed weights", what);
+    return false;
+}
+
+static bool all_packs(trial *t, check_failure *failure) {
+    for (size_t i = 0; i < sizeof packs / sizeof packs[0]; i++) {
+        pack_call call = {
+            .t = t,
+            .weights = t->weights[0],
+            .last = armq_op_is_moe(t->c.desc.op) ? t->c.desc.experts : 1,
+            .packed = t->buffers[OPERAND_PACKED].data,
+        };
+        if (packs[i].spoil(&call) && !pack_refuses(t, &call, packs[i].what, failure))
+            return false;
+    }
+    return true;
+}
+
+bool arguments_of_pack(trial *t, check_failure *failure) {
+    /* Without weights there is nothing to pack, and nothing to get wrong. */
+    if (t->c.desc.format == ARMQ_WEIGHT_NONE || t->buffers[OPERAND_PACKED].bytes == 0 ||
+        t->buffers[OPERAND_W].bytes == 0)
+        return true;
+    bool hidden = !(t->support.claims & ARMQ_CLAIM_READS_AFTER_PACK);
+    for (int id = OPERAND_W; id <= OPERAND_W2_BIAS && hidden; id++)
+        guard_hide(&t->buffers[id], false);
+    bool ok = all_packs(t, failure);
+    for (int id = OPERAND_W; id <= OPERAND_W2_BIAS && hidden; id++)
+        guard_hide(&t->buffers[id], true);
+    return ok;
+}

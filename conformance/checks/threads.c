@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "conformance/check.h"
+
+enum { THREADS_MAX = 64, REAL_THREADS = 2 };
+
+static int64_t tiles_along(int64_t size, int64_t tile) {
+    return tile > 1 ? (size + tile - 1) / tile : size;
+}
+
+/* Four times the number of tiles: more threads than a kernel can find work for. */
+static int32_t most_threads(const trial *t) {
+    const armq_desc *d = &t->c.desc;
+    int64_t columns = d->n > 0 ? d->n : d->hidden > 0 ? d->hidden : 1;
+    int64_t tiles = tiles_along(d->tokens, t->support.tile_m);
+    tiles = tiles < THREADS_MAX ? tiles * tiles_along(columns, t->support.tile_n) : tiles;
+    return tiles < 1 ? 4 : 4 * tiles < THREADS_MAX ? (int32_t)(4 * tiles) : THREADS_MAX;
+}
+
+static bool call_with(trial *d, const trial *t, const armq_threads *threads, const char *how,
+                      check_failure *failure) {
+    char what[64];
+    snprintf(what, sizeof what, "%d logical threads %s", (int)threads->n, how);
+    if (!trial_runs(d, &(call_options){.garbage = 2, .threads = threads}, what, failure))
+        return false;
+    return t->support.claims & ARMQ_CLAIM_THREAD_INVARIANT ? trial_same(d, t, what, failure)
+                                                           : check_judge_last(d, what, failure);
+}
+
+static bool on_real_threads(trial *d, const trial *t, int32_t most, check_failure *failure) {
+    thread_pool *pool = thread_pool_open(REAL_THREADS);
+    if (!pool) {
+        failure_set(failure, "cannot start %d real threads", REAL_THREADS);
+        return false;
+    }
+    armq_threads few = thread_pool_threads(pool, 2), many = thread_pool_threads(pool, most);
+    bool ok = call_with(d, t, &many, "on two real ones", failure) &&
+              call_with(d, t, &few, "on two real ones", failure);
+    thread_pool_close(pool);
+    return ok;
+}
+
+static bool all_counts(trial *d, const trial *t, int32_t most, check_failure *failure) {
+    const int32_t counts[] = {1, 2, 3, most};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        armq_threads threads = threads_serial(counts[i]);
+        if (!call_with(d, t, &threads, "in order", failure))
+            return false;
+    }
+    armq_threads reversed = threads_reversed(most);
+    return call_with(d, t, &reversed, "in reverse", failure) &&
+           on_real_threads(d, t, most, failure);
+}
+
+check_status check_threads(trial *t, check_result *out) {
+    armq_case c = t->c;
+    int32_t most = most_threads(t);
+    trial d;
+    c.threads = 1;
+    c.desc.max_threads = most;
+    trial_state state = trial_derive(&d, t, &c, inputs_share(t->in), GUARD_END, &out->failure);
+    check_status status;
+    if (state != TRIAL_READY) {
+        status = check_not_ready(&d, state, "more threads", out);
+    } else if (t->support.claims & ARMQ_CLAIM_THREAD_INVARIANT) {
+        status = check_verdict(all_counts(&d, t, most, &out->failure));
+    } else {
+        armq_threads three = threads_serial(3);
+        status = call_with(&d, t, &three, "in order", &out->failure)
+                     ? check_skip(out, "same bits not claimed; value holds for 3 threads")
+                     : CHECK_FAILED;
+    }
+    trial_close(&d);
+    return status;
+}

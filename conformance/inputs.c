@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conformance/inputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/generate.h"
+#include "kernels/api/names.h"
+
+/* Bytes between rows: not what the generator puts there, and large as f32 or bf16. */
+static const int gap = 0xc6;
+
+enum { KEPT = 4 };
+
+/* Per process; workers do not share it. Most recent first. */
+static const inputs *kept[KEPT];
+
+bool inputs_per_token(operand_id id) {
+    return id == OPERAND_X || id == OPERAND_TOPK_IDS || id == OPERAND_TOPK_WEIGHTS;
+}
+
+static void free_inputs(inputs *in) {
+    for (int id = 0; id < OPERAND_COUNT; id++)
+        if (in->owned[id])
+            free(in->data.at[id]);
+    if (in->weights_from)
+        inputs_release(in->weights_from);
+    free(in);
+}
+
+void inputs_release(const inputs *in) {
+    inputs *mine = (inputs *)(uintptr_t)in; /* users is not part of what readers see */
+    if (in && --mine->users == 0)
+        free_inputs(mine);
+}
+
+const inputs *inputs_share(const inputs *in) {
+    ((inputs *)(uintptr_t)in)->users++;
+    return in;
+}
+
+static inputs *new_inputs(const armq_case *c) {
+    inputs *in = calloc(1, sizeof *in);
+    if (!in)
+        return NULL;
+    in->c = *c;
+    in->users = 1;
+    operand_shapes(c, NULL, in->shapes);
+    return in;
+}
+
+static bool allocate(inputs *in, operand_id id) {
+    if (in->shapes[id].bytes == 0)
+        return true;
+    in->data.at[id] = malloc(in->shapes[id].bytes);
+    in->owned[id] = in->data.at[id] != NULL;
+    return in->owned[id];
+}
+
+static bool allocate_and_generate(inputs *in, operand_id id) {
+    return allocate(in, id) &&
+           (!in->data.at[id] || generate_operand(&in->c, id, &in->shapes[id], in->data.at[id]));
+}
+
+static inputs *generate(const armq_case *c) {
+    inputs *in = new_inputs(c);
+    if (!in)
+        return NULL;
+    for (operand_id id = 0; operand_is_input(id); id++) {
+        if (in->shapes[id].present && !allocate_and_generate(in, id)) {
+            free_inputs(in);
+            return NULL;
+        }
+    }
+    in->hash = generate_hash(c, in->shapes, &in->data);
+    return in;
+}
+
+static void keep(int index, const inputs *in) {
+    memmove((void *)(kept + 1), (const void *)kept, (size_t)index * sizeof *kept);
+    kept[0] = in;
+}
+
+const inputs *inputs_get(const armq_case *c) {
+    char text[CASE_TEXT_MAX], other[CASE_TEXT_MAX];
+    case_text(c, text);
+    for (int i = 0; i < KEPT; i++)
+        if (kept[i] && strcmp(case_text(&kept[i]->c, other), text) == 0) {
+            keep(i, kept[i]);
+            return inputs_share(kept[0]);
+        }
+    const inputs *in = generate(c);
+    if (!in)
+        return NULL;
+    inputs_release(kept[KEPT - 1]);
+    keep(KEPT - 1, in);
+    return inputs_share(in);
+}
+
+/* One operand of a set that borrows from another: weights are shared, tokens get room. */
+static bool lend_operand(inputs *in, const inputs *from, operand_id id) {
+    if (!in->shapes[id].present)
+        return true;
+    if (!inputs_per_token(id) && from->shapes[id].present) {
+        in->data.at[id] = from->data.at[id];
+        return true;
+    }
+    if (!inputs_per_token(id))
+        return allocate_and_generate(in, id);
+    if (!allocate(in, id))
+        return false;
+    if (in->data.at[id])
+        memset(in->data.at[id], gap, in->shapes[id].bytes);
+    return true;
+}
+
+static inputs *lend(const inputs *from, const armq_case *c) {
+    inputs *in = new_inputs(c);
+    if (!in)
+        return NULL;
+    in->weights_from = inputs_share(from);
+    for (operand_id id = 0; operand_is_input(id); id++)
+        if (!lend_operand(in, from, id)) {
+            free_inputs(in);
+            return NULL;
+        }
+    return in;
+}
+
+/* Row `to` of in = row `row` of from. */
+static void copy_row(inputs *in, operand_id id, int64_t to, const inputs *from, int64_t row) {
+    const operand_shape *shape = &in->shapes[id];
+    size_t element = armq_dtype_bytes(shape->dtype);
+    if (!in->owned[id] || !from->data.at[id])
+        return;
+    memcpy((uint8_t *)in->data.at[id] + (size_t)(to * shape->stride) * element,
+           (const uint8_t *)from->data.at[id] + (size_t)(row * from->shapes[id].stride) * element,
+           (size_t)shape->row * element);
+}
+
+const inputs *inputs_rows(const inputs *from, const armq_case *c, const int64_t *rows) {
+    inputs *in = lend(from, c);
+    for (operand_id id = 0; in && operand_is_input(id); id++)
+        if (inputs_per_token(id) && in->shapes[id].present)
+            for (int64_t i = 0; i < c->desc.tokens; i++)
+                copy_row(in, id, i, from, rows[i]);
+    return in;
+}
+
+const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_kind *kinds,
+                           const int64_t *rows) {
+    inputs *in = lend(from, c);
+    uint8_t *x = in ? in->data.at[OPERAND_X] : NULL;
+    if (!x)
+        return in;
+    size_t pitch =
+        (size_t)in->shapes[OPERAND_X].stride * armq_dtype_bytes(in->shapes[OPERAND_X].dtype);
+    for (int64_t i = 0; i < c->desc.tokens; i++) {
+        armq_case of_kind = *c;
+        of_kind.data = kinds[i];
+        generate_x_row(&of_kind, rows[i], x + (size_t)i * pitch);
+        for (operand_id id = OPERAND_TOPK_IDS; id <= OPERAND_TOPK_WEIGHTS; id++)
+            if (in->shapes[id].present && from->c.desc.tokens > 0)
+                copy_row(in, id, i, from, i % from->c.desc.tokens);
+    }
+    return in;
+}

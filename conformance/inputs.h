@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The input tensors of a case in plain memory: what the reference reads, and what the guarded
+ * buffers of a trial are filled from and compared with. Generated once for all providers. */
+#ifndef ARMQ_CONFORMANCE_INPUTS_H
+#define ARMQ_CONFORMANCE_INPUTS_H
+
+#include "harness/operands.h"
+
+typedef struct inputs inputs;
+
+struct inputs {
+    armq_case c;
+    operand_shape shapes[OPERAND_COUNT]; /* of inputs and outputs; the rest is absent */
+    operands data;                       /* NULL where absent or empty; read only */
+    uint64_t hash;                       /* generate_hash; 0 for derived inputs */
+    bool owned[OPERAND_COUNT];
+    int64_t users;
+    const inputs *weights_from; /* lends the operands that are not owned */
+};
+
+/* x and the routing, as opposed to the weights and what belongs to them. */
+bool inputs_per_token(operand_id id);
+
+/* Generated inputs of a case. The last few are kept, so that the next provider of the same case
+ * gets them for nothing. NULL: no memory, or the op has no such kind of data. */
+const inputs *inputs_get(const armq_case *c);
+
+/* Inputs of c, which differs from `from` in tokens, strides and optional operands only: row i of x
+ * (and of the routing) is row rows[i] of `from`; weights are shared, and generated if new. */
+const inputs *inputs_rows(const inputs *from, const armq_case *c, const int64_t *rows);
+
+/* The same, but row i of x is logical row rows[i] of data kind kinds[i]. */
+const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_kind *kinds,
+                           const int64_t *rows);
+
+/* One more user of in. */
+const inputs *inputs_share(const inputs *in);
+
+void inputs_release(const inputs *in);
+
+#endif

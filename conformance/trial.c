@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conformance/trial.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/generate.h"
+#include "kernels/api/names.h"
+#include "reference/formats.h"
+
+/* Above either, a call or a copy costs too much to be repeated for every check. */
+static const int64_t large_macs = INT64_C(64) << 20;
+static const int64_t large_weights = INT64_C(16) << 20;
+
+bool trial_is_large(const armq_case *c) {
+    const armq_desc *d = &c->desc;
+    int64_t experts = d->experts > 0 ? d->experts : 1;
+    return case_macs(c) > large_macs || d->n * d->k > large_weights ||
+           experts * d->hidden * d->intermediate > large_weights / 3;
+}
+
+void failure_set(check_failure *failure, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(failure->detail, sizeof failure->detail, format, args);
+    va_end(args);
+}
+
+void failure_element(check_failure *failure, const char *operand, int64_t row, int64_t column,
+                     double got, double wanted) {
+    failure->has_element = true;
+    snprintf(failure->operand, sizeof failure->operand, "%s", operand);
+    failure->row = row;
+    failure->column = column;
+    failure->got = got;
+    failure->lo = failure->mid = failure->hi = wanted;
+}
+
+static bool is_weight(operand_id id) { return id >= OPERAND_W && id <= OPERAND_W2_BIAS; }
+
+static bool is_packed(operand_id id) { return id == OPERAND_PACKED || id == OPERAND_PACKED2; }
+
+static bool weights_hidden_in_run(const trial *t) {
+    return !(t->support.claims & ARMQ_CLAIM_READS_AFTER_PACK);
+}
+
+static void data_of(const trial *t, operands *data) {
+    for (int id = 0; id < OPERAND_COUNT; id++) {
+        const guarded *g = &t->buffers[id];
+        /* An empty tensor may be NULL or point to memory that must not be touched: both are tried.
+         */
+        bool null = !g->mapping || (g->bytes == 0 && t->side == GUARD_START);
+        data->at[id] = null ? NULL : g->data;
+    }
+}
+
+const operands *trial_inputs(trial *t, operands *storage) {
+    if (t->in)
+        return &t->in->data;
+    for (int id = OPERAND_W; id <= OPERAND_W2_BIAS; id++)
+        guard_hide(&t->buffers[id], false);
+    data_of(t, storage);
+    return storage;
+}
+
+/* --- Damage ----------------------------------------------------------------------------------- */
+
+static bool note(damage *d, const char *operand) {
+    if (d->found)
+        return false;
+    d->found = true;
+    snprintf(d->failure.operand, sizeof d->failure.operand, "%s", operand);
+    return true;
+}
+
+static void inspect_canaries(trial *t, operand_id id) {
+    int64_t offset;
+    if (guard_intact(&t->buffers[id], &offset))
+        return;
+    t->placed = false;
+    int64_t bytes = (int64_t)t->buffers[id].bytes;
+    bool before = offset < 0;
+    if (note(&t->root->trampled, t->shapes[id].name))
+        failure_set(&t->root->trampled.failure,
+                    "%s (%" PRId64 " bytes): wrote %" PRId64 " bytes %s of it (byte offset %" PRId64
+                    ")",
+                    t->shapes[id].name, bytes, before ? -offset : offset - bytes + 1,
+                    before ? "before the start" : "past the end", offset);
+}
+
+static void compare_content(trial *t, operand_id id, const void *wanted) {
+    const uint8_t *got = t->buffers[id].data, *want = wanted;
+    size_t bytes = t->buffers[id].bytes, i = 0;
+    if (!wanted || !got || memcmp(got, want, bytes) == 0)
+        return;
+    t->placed = false;
+    while (got[i] == want[i])
+        i++;
+    if (!note(&t->root->changed, t->shapes[id].name))
+        return;
+    check_failure *failure = &t->root->changed.failure;
+    size_t element = armq_dtype_bytes(t->shapes[id].dtype);
+    if (element) {
+        int64_t index = (int64_t)(i / element), stride = t->shapes[id].stride;
+        failure_element(failure, t->shapes[id].name, index / stride, index % stride,
+                        armq_load(t->shapes[id].dtype, got, index),
+                        armq_load(t->shapes[id].dtype, want, index));
+    }
+    failure_set(failure, "%s changed at byte offset %zu of %zu: 0x%02x was 0x%02x",
+                t->shapes[id].name, i, bytes, got[i], want[i]);
+}
+
+/* Eight bytes a step; any single change alters it, as each step is a bijection. */
+static uint64_t checksum(uint64_t sum, const void *data, size_t bytes) {
+    const uint8_t *p = data;
+    for (; bytes >= 8; bytes -= 8, p += 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 29;
+    }
+    for (; bytes; bytes--, p++)
+        sum = (sum ^ *p) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum;
+}
+
+static void keep_checksums(trial *t, operand_id first, operand_id last) {
+    for (operand_id id = first; t->large && id <= last; id++) {
+        t->summed[id] = t->buffers[id].mapping != NULL;
+        if (t->summed[id])
+            t->sums[id] = checksum(0, t->buffers[id].data, t->buffers[id].bytes);
+    }
+}
+
+static void compare_checksum(trial *t, operand_id id) {
+    if (!t->summed[id])
+        return;
+    uint64_t got = checksum(0, t->buffers[id].data, t->buffers[id].bytes);
+    if (got != t->sums[id] && note(&t->root->changed, t->shapes[id].name))
+        failure_set(&t->root->changed.failure,
+                    "%s changed (checksum %016" PRIx64 ", was %016" PRIx64 ")", t->shapes[id].name,
+                    got, t->sums[id]);
+}
+
+void trial_inspect(trial *t) {
+    bool hidden = t->placed && weights_hidden_in_run(t);
+    for (operand_id id = 0; id < OPERAND_COUNT; id++) {
+        if (!t->buffers[id].mapping || (hidden && is_weight(id)))
+            continue;
+        inspect_canaries(t, id);
+        if (t->in && operand_is_input(id))
+            compare_content(t, id, t->in->data.at[id]);
+        if (is_packed(id))
+            compare_content(t, id, t->packed[id - OPERAND_PACKED]);
+        compare_checksum(t, id);
+    }
+}
+
+/* --- Set-up ----------------------------------------------------------------------------------- */
+
+static bool power_of_two(uint32_t value) { return value && (value & (value - 1)) == 0; }
+
+static bool support_is_sane(const armq_support *s, check_failure *failure) {
+    if (!power_of_two(s->workspace_align ? s->workspace_align : 1) ||
+        !power_of_two(s->packed_align ? s->packed_align : 1)) {
+        failure_set(failure,
+                    "query answers workspace_align = %" PRIu32 ", packed_align = %" PRIu32
+                    "; powers of two are allowed",
+                    s->workspace_align, s->packed_align);
+        return false;
+    }
+    return true;
+}
+
+static bool open_buffers(trial *t, guard_side side, check_failure *failure) {
+    for (operand_id id = 0; id < OPERAND_COUNT; id++) {
+        const operand_shape *shape = &t->shapes[id];
+        if (shape->present &&
+            !guard_open(&t->buffers[id], shape->name, shape->bytes, shape->align, side)) {
+            failure_set(failure, "no memory for %s (%zu bytes)", shape->name, shape->bytes);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool fill_inputs(trial *t, check_failure *failure) {
+    for (operand_id id = 0; operand_is_input(id); id++) {
+        if (!t->buffers[id].bytes)
+            continue;
+        if (t->in) {
+            memcpy(t->buffers[id].data, t->in->data.at[id], t->buffers[id].bytes);
+        } else if (!generate_operand(&t->c, id, &t->shapes[id], t->buffers[id].data)) {
+            failure_set(failure, "data=%s does not exist for this op", data_kind_name(t->c.data));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool keep_packed(trial *t, check_failure *failure) {
+    keep_checksums(t, OPERAND_PACKED, OPERAND_PACKED2);
+    for (int which = 0; which < 2 && !t->large; which++) {
+        const guarded *g = &t->buffers[OPERAND_PACKED + which];
+        if (!g->bytes)
+            continue;
+        if (!t->packed[which])
+            t->packed[which] = malloc(g->bytes);
+        if (!t->packed[which]) {
+            failure_set(failure, "no memory for a copy of %s", g->name);
+            return false;
+        }
+        memcpy(t->packed[which], g->data, g->bytes);
+    }
+    return true;
+}
+
+static bool call_failed(check_failure *failure, const char *what, armq_status status) {
+    failure_set(failure, "%s returned %s (%d), though query accepted the case", what,
+                armq_status_name(status), (int)status);
+    return false;
+}
+
+static bool pack(trial *t, const operands *data, check_failure *failure) {
+    /* What pack leaves unwritten must not matter: other bytes each time. */
+    for (int id = OPERAND_PACKED; id <= OPERAND_PACKED2; id++)
+        if (t->buffers[id].bytes)
+            memset(t->buffers[id].data, t->side == GUARD_END ? 0xff : 0x5a, t->buffers[id].bytes);
+    if (t->c.desc.format == ARMQ_WEIGHT_NONE)
+        return true;
+    if (!t->provider->pack) {
+        failure_set(failure, "the provider has no pack, but query accepted an op with weights");
+        return false;
+    }
+    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    armq_status status = operand_pack(t->provider, &t->c, t->weights, &t->support, data);
+    watch_call_end(t->watch);
+    return status == ARMQ_OK ? true : call_failed(failure, "pack", status);
+}
+
+static bool prepare(trial *t, const operands *data, check_failure *failure) {
+    const void *packed[2] = {data->at[OPERAND_PACKED], data->at[OPERAND_PACKED2]};
+    if (!t->provider->prepare)
+        return true;
+    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    armq_status status = t->provider->prepare(&t->c.desc, packed, &t->plan);
+    watch_call_end(t->watch);
+    return status == ARMQ_OK ? true : call_failed(failure, "prepare", status);
+}
+
+static void release_plan(trial *t) {
+    if (t->plan && t->provider->release)
+        t->provider->release(t->plan);
+    t->plan = NULL;
+}
+
+static void forget_packed(trial *t) {
+    for (int which = 0; which < 2; which++) {
+        free(t->packed[which]);
+        t->packed[which] = NULL;
+        t->summed[OPERAND_PACKED + which] = false;
+    }
+}
+
+bool trial_place(trial *t, guard_side side, check_failure *failure) {
+    operands data;
+    release_plan(t);
+    t->placed = false;
+    t->side = side;
+    forget_packed(t);
+    for (operand_id id = 0; id < OPERAND_COUNT; id++) {
+        if (!t->buffers[id].mapping)
+            continue;
+        if (is_weight(id))
+            guard_hide(&t->buffers[id], false);
+        guard_place(&t->buffers[id], side);
+    }
+    if (!fill_inputs(t, failure))
+        return false;
+    keep_checksums(t, OPERAND_X, OPERAND_PACKED - 1);
+    data_of(t, &data);
+    operand_weights(&t->c, &data, t->weights);
+    if (!pack(t, &data, failure))
+        return false;
+    trial_inspect(t);
+    if (!keep_packed(t, failure) || !prepare(t, &data, failure))
+        return false;
+    if (weights_hidden_in_run(t))
+        for (operand_id id = OPERAND_W; is_weight(id); id++)
+            guard_hide(&t->buffers[id], true);
+    t->placed = true;
+    return true;
+}
+
+static bool allocate_base(trial *t, check_failure *failure) {
+    for (operand_id id = OPERAND_Y; id < OPERAND_COUNT; id++) {
+        const operand_shape *shape = &t->shapes[id];
+        if (!shape->present || !shape->bytes)
+            continue;
+        t->base[id] = malloc((size_t)(shape->rows * shape->row) * armq_dtype_bytes(shape->dtype));
+        if (!t->base[id]) {
+            failure_set(failure, "no memory for a copy of %s", shape->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Everything up to and including the base run. t->c, provider, in, large, root, result and watch
+ * are set. */
+static trial_state start(trial *t, guard_side side, check_failure *failure) {
+    t->support.size = sizeof t->support;
+    if (t->provider->query(&t->c.desc, &t->support) != ARMQ_OK) {
+        t->support.reason[sizeof t->support.reason - 1] = '\0';
+        return TRIAL_REFUSED;
+    }
+    t->support.kernel[sizeof t->support.kernel - 1] = '\0';
+    operand_shapes(&t->c, &t->support, t->shapes);
+    if (!t->large && !t->in && !(t->in = inputs_get(&t->c))) {
+        failure_set(failure, "cannot generate the inputs: no memory, or no data=%s for this op",
+                    data_kind_name(t->c.data));
+        return TRIAL_BROKEN;
+    }
+    if (!support_is_sane(&t->support, failure) || !open_buffers(t, side, failure) ||
+        !allocate_base(t, failure) || !trial_place(t, side, failure) ||
+        !trial_runs(t, &(call_options){.side = side}, "run", failure))
+        return TRIAL_BROKEN;
+    trial_copy_outputs(t, t->base);
+    return TRIAL_READY;
+}
+
+static uint64_t input_hash(trial *t) {
+    operands storage;
+    return t->in ? t->in->hash : generate_hash(&t->c, t->shapes, trial_inputs(t, &storage));
+}
+
+static void bind_threads(armq_case *c) {
+    if (c->threads < 1)
+        c->threads = 1;
+    if (c->desc.max_threads < c->threads)
+        c->desc.max_threads = c->threads;
+}
+
+bool trial_open(trial *t, const armq_case *c, const armq_provider *provider, case_result *result,
+                watch *w, check_failure *failure) {
+    *t = (trial){.c = *c, .provider = provider, .result = result, .watch = w};
+    t->root = t;
+    t->large = trial_is_large(c);
+    bind_threads(&t->c);
+    trial_state state = start(t, GUARD_END, failure);
+    snprintf(result->kernel, sizeof result->kernel, "%s", t->support.kernel);
+    result->claims = t->support.claims;
+    if (state == TRIAL_READY) {
+        result->input_hash = input_hash(t);
+        return true;
+    }
+    result->status = state == TRIAL_REFUSED ? CASE_SKIPPED : CASE_FAILED;
+    if (state == TRIAL_REFUSED)
+        snprintf(result->reason, sizeof result->reason, "%s",
+                 t->support.reason[0] ? t->support.reason : "refused by query without a reason");
+    return false;
+}
+
+trial_state trial_derive(trial *d, trial *t, const armq_case *c, const inputs *in, guard_side side,
+                         check_failure *failure) {
+    *d =
+        (trial){.c = *c, .provider = t->provider, .in = in, .result = t->result, .watch = t->watch};
+    d->root = t->root;
+    bind_threads(&d->c);
+    return start(d, side, failure);
+}
+
+void trial_close(trial *t) {
+    release_plan(t);
+    for (int id = 0; id < OPERAND_COUNT; id++) {
+        guard_close(&t->buffers[id]);
+        free(t->base[id]);
+    }
+    forget_packed(t);
+    inputs_release(t->in);
+    t->in = NULL;
+}
+
+void trial_swap_tokens(trial *t, const inputs *in) {
+    inputs_release(t->in);
+    t->in = in;
+    for (operand_id id = 0; operand_is_input(id); id++)
+        if (inputs_per_token(id) && t->buffers[id].bytes)
+            memcpy(t->buffers[id].data, in->data.at[id], t->buffers[id].bytes);
+}
+
+/* --- Calls ------------------------------------------------------------------------------------ */
+
+uint8_t trial_poison_byte(uint8_t poison) { return poison ? 0xa5 : 0xff; }
+
+void trial_poison(trial *t, uint8_t poison) {
+    for (int id = OPERAND_Y; id < OPERAND_COUNT; id++)
+        if (t->buffers[id].bytes)
+            memset(t->buffers[id].data, trial_poison_byte(poison), t->buffers[id].bytes);
+}
+
+static void fill_workspace(trial *t, uint8_t garbage) {
+    guarded *g = &t->buffers[OPERAND_WORKSPACE];
+    if (g->bytes)
+        memset(g->data, garbage == 1 ? 0xff : 0, g->bytes);
+    for (size_t i = 0; garbage == 2 && i + 8 <= g->bytes; i += 8) {
+        uint64_t value = random_u64(t->c.seed, OPERAND_WORKSPACE, i);
+        memcpy((uint8_t *)g->data + i, &value, 8);
+    }
+}
+
+void trial_args(const trial *t, const armq_threads *threads, armq_args *args) {
+    operands data;
+    data_of(t, &data);
+    operand_args(&t->c, &data, t->weights, t->support.claims, threads, args);
+}
+
+armq_status trial_call(trial *t, const call_options *options) {
+    check_failure unused;
+    if ((!t->placed || t->side != options->side) && !trial_place(t, options->side, &unused))
+        return ARMQ_INVALID_ARGUMENT;
+    if (t->large && weights_hidden_in_run(t))
+        for (operand_id id = OPERAND_W; is_weight(id); id++)
+            guard_hide(&t->buffers[id], true);
+    armq_threads own = threads_serial(t->c.threads);
+    armq_args args;
+    trial_args(t, options->threads ? options->threads : t->c.threads > 1 ? &own : NULL, &args);
+    trial_poison(t, options->poison);
+    fill_workspace(t, options->garbage);
+    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    armq_status status = options->before ? call_run(t->provider, &t->c.desc, t->plan, &args,
+                                                    options->before, options->after)
+                                         : t->provider->run(&t->c.desc, t->plan, &args);
+    watch_call_end(t->watch);
+    trial_inspect(t);
+    return status;
+}
+
+bool trial_runs(trial *t, const call_options *options, const char *what, check_failure *failure) {
+    armq_status status = trial_call(t, options);
+    return status == ARMQ_OK ? true : call_failed(failure, what, status);
+}
+
+/* --- Outputs ---------------------------------------------------------------------------------- */
+
+token_span trial_token(const trial *t, operand_id id, int64_t i) {
+    const operand_shape *s = &t->shapes[id];
+    int64_t tokens = t->c.desc.tokens;
+    if (s->rows == tokens)
+        return (token_span){i * s->stride, i * s->row, s->row};
+    int64_t each = s->rows * s->row / tokens; /* a vector with the same number for each token */
+    return (token_span){i * each, i * each, each};
+}
+
+static const uint8_t *element_at(const void *data, int64_t index, size_t element) {
+    return (const uint8_t *)data + (size_t)index * element;
+}
+
+void trial_copy_outputs(const trial *t, void *to[OPERAND_COUNT]) {
+    for (operand_id id = OPERAND_Y; id < OPERAND_COUNT; id++) {
+        size_t element = armq_dtype_bytes(t->shapes[id].dtype);
+        for (int64_t i = 0; to[id] && i < t->c.desc.tokens; i++) {
+            token_span span = trial_token(t, id, i);
+            memcpy((uint8_t *)to[id] + (size_t)span.dense * element,
+                   element_at(t->buffers[id].data, span.at, element), (size_t)span.count * element);
+        }
+    }
+}
+
+static void say_difference(check_failure *failure, const char *what, const operand_shape *shape,
+                           int64_t row, int64_t column, const void *got, const void *want) {
+    double is = armq_load(shape->dtype, got, column), was = armq_load(shape->dtype, want, column);
+    size_t element = armq_dtype_bytes(shape->dtype);
+    uint32_t is_bits = 0, was_bits = 0;
+    memcpy(&is_bits, element_at(got, column, element), element);
+    memcpy(&was_bits, element_at(want, column, element), element);
+    failure_element(failure, shape->name, row, column, is, was);
+    failure_set(failure,
+                "%s: %s[%" PRId64 "][%" PRId64 "] is %.9g (0x%0*" PRIx32
+                "), in the base run %.9g (0x%0*" PRIx32 ")",
+                what, shape->name, row, column, is, (int)(2 * element), is_bits, was,
+                (int)(2 * element), was_bits);
+}
+
+bool trial_same_token(const trial *t, int64_t i, const trial *base, int64_t j, const char *what,
+                      check_failure *failure) {
+    for (operand_id id = OPERAND_Y; id < OPERAND_COUNT; id++) {
+        if (!t->base[id] || !base->base[id])
+            continue;
+        size_t element = armq_dtype_bytes(t->shapes[id].dtype);
+        token_span here = trial_token(t, id, i), there = trial_token(base, id, j);
+        const uint8_t *got = element_at(t->buffers[id].data, here.at, element);
+        const uint8_t *want = element_at(base->base[id], there.dense, element);
+        size_t bytes = (size_t)here.count * element, at = 0;
+        if (memcmp(got, want, bytes) == 0)
+            continue;
+        while (got[at] == want[at])
+            at++;
+        say_difference(failure, what, &t->shapes[id], i, (int64_t)(at / element), got, want);
+        return false;
+    }
+    return true;
+}
+
+bool trial_same(const trial *t, const trial *base, const char *what, check_failure *failure) {
+    for (int64_t i = 0; i < t->c.desc.tokens; i++)
+        if (!trial_same_token(t, i, base, i, what, failure))
+            return false;
+    return true;
+}
