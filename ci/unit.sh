@@ -49,7 +49,7 @@ run_one() {
     {
         if [ "$failed" != 0 ]; then
             tail -n 40 "$dir/log"
-            cat "$dir"/*.xml 2>/dev/null | awk -F '"' '
+            (cat "$dir"/*.xml 2>/dev/null || true) | awk -F '"' '
                 /<testcase / { name = $2 }
                 /<failure>/ { print "in " name ":"; inside = 1 }
                 inside {
