@@ -89,11 +89,12 @@ static bool output_writable(const bench_options *options) {
 
 /* Flags for Google Benchmark: its half second per case means nothing under emulation. */
 static int initialize(const bench_options *options) {
+    char short_time[] = "--benchmark_min_time=0.01";
     char *argv[options->gbench_count + 2];
     int argc = 0;
     argv[argc++] = options->gbench[0];
     if (machine()->emulated && !options->min_time)
-        argv[argc++] = (char[]){"--benchmark_min_time=0.01"};
+        argv[argc++] = short_time;
     for (int i = 1; i < options->gbench_count; i++)
         argv[argc++] = options->gbench[i];
     argv[argc] = NULL;

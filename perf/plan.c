@@ -55,8 +55,14 @@ static bool load_sweep(const char *name, const case_tiles *tiles, case_list *lis
                        case_error *error) {
     char path[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%s.sweep", bench_case_directory(), name);
-    const bool ours = strchr(name, '/') == NULL && access(path, R_OK) == 0;
-    return sweep_load(ours ? path : name, tiles, list, error);
+    const bool named = strchr(name, '/') == NULL;
+    if (named && access(path, R_OK) == 0)
+        return sweep_load(path, tiles, list, error);
+    const bool ok = sweep_load(name, tiles, list, error);
+    const size_t used = strlen(error->message);
+    if (!ok && named && strcmp(error->file, name) == 0)
+        snprintf(error->message + used, sizeof error->message - used, "; nor is there %s", path);
+    return ok;
 }
 
 /* --- One provider -------------------------------------------------------------------------------

@@ -54,13 +54,14 @@ static void set_counters(gbench_state *state, const bench_entry *entry) {
     rate(state, "MAC/s", n->macs);
     rate(state, "bytes/s", n->bytes);
     rate(state, "tokens/s", n->tokens);
-    gbench_counter(state, "MAC", (double)n->macs);
     gbench_counter(state, "bytes", (double)n->bytes);
-    if (n->bytes > 0)
+    if (n->macs > 0) {
+        gbench_counter(state, "MAC", (double)n->macs);
         gbench_counter(state, "MAC/byte", (double)n->macs / (double)n->bytes);
+    }
     char label[160];
     snprintf(label, sizeof label, "%s%s", entry->kernel,
-             machine()->emulated ? " (emulated: time is not performance)" : "");
+             machine()->emulated ? " (emulated: not performance)" : "");
     gbench_label(state, label);
 }
 

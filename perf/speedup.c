@@ -58,10 +58,10 @@ int64_t speedup_print(const bench_plan *plan, FILE *out) {
                   "(repetitions: --benchmark_repetitions)\n",
                   out);
         fprintf(out,
-                "  %6.2fx  %s: %.6g us (%" PRId64 " repetitions); bf16: %.6g us (%" PRId64
-                " repetitions), %s %s\n",
+                "  %6.2fx  %s: %.6g us (%" PRId64
+                " repetitions); bf16 op on %s (%s): %.6g us (%" PRId64 " repetitions)\n",
                 base->median / entry->median, entry->name, entry->median * 1e6, entry->repetitions,
-                base->median * 1e6, base->repetitions, base->provider->name, base->kernel);
+                base->provider->name, base->kernel, base->median * 1e6, base->repetitions);
     }
     return shown;
 }
