@@ -61,7 +61,8 @@ static bool load_sweep(const char *name, const case_tiles *tiles, case_list *lis
     const bool ok = sweep_load(name, tiles, list, error);
     const size_t used = strlen(error->message);
     if (!ok && named && strcmp(error->file, name) == 0)
-        snprintf(error->message + used, sizeof error->message - used, "; nor is there %s", path);
+        snprintf(error->message + used, sizeof error->message - used, "; nor is it in %.120s",
+                 bench_case_directory());
     return ok;
 }
 
