@@ -55,7 +55,7 @@ double ref_unquantized(ref_context *context, int64_t row, int64_t column) {
 
 bool ref_cache_open(ref_context *context) {
     int64_t k = context->problem.desc->k;
-    if (k < 0 || (uint64_t)k > SIZE_MAX / sizeof(float) - 1)
+    if (k < 0 || (uint64_t)k > SIZE_MAX / sizeof(double) - 1)
         return false;
     size_t count = (size_t)k + 1; /* never 0 bytes */
     context->cache.q = malloc(count * sizeof *context->cache.q);

@@ -21,9 +21,12 @@ static const ref_row_cache *rounded_row(ref_context *context, int64_t row) {
         return cache;
     const void *x = ref_x_row(context, row);
     cache->quant.finite = true;
+    cache->tiny = false;
     for (int64_t i = 0; i < desc->k; i++) {
-        cache->values[i] = (float)armq_round_to(ARMQ_DTYPE_BF16, armq_load(desc->in, x, i));
-        cache->quant.finite = cache->quant.finite && isfinite(cache->values[i]);
+        double value = armq_round_to(ARMQ_DTYPE_BF16, armq_load(desc->in, x, i));
+        cache->values[i] = value;
+        cache->quant.finite = cache->quant.finite && isfinite(value);
+        cache->tiny = cache->tiny || (value != 0.0 && fabs(value) < smallest_normal);
     }
     cache->row = row;
     return cache;
@@ -45,15 +48,23 @@ typedef struct {
     int64_t terms;    /* number of products that are not zero: adding a zero is exact */
 } dot_sums;
 
-static dot_sums dot_bf16(const float *x, const uint16_t *w, int64_t k) {
+static bool is_subnormal_bf16(uint16_t bits) {
+    return (bits & 0x7f80u) == 0 && (bits & 0x7fu) != 0;
+}
+
+/* tiny: x holds subnormal values. */
+static dot_sums dot_bf16(const double *x, bool tiny, const uint16_t *w, int64_t k) {
     dot_sums s = {0.0, 0.0, 0.0, 0.0, 0};
     for (int64_t i = 0; i < k; i++) {
-        double a = (double)x[i], b = bf16_value(w[i]), p = a * b, size = fabs(p);
+        double p = x[i] * bf16_value(w[i]);
+        if (p == 0.0)
+            continue;
+        double size = fabs(p);
         s.sum += p;
         s.magnitude += size;
         s.squares += p * p;
-        s.terms += p != 0.0;
-        if ((fabs(a) < smallest_normal || fabs(b) < smallest_normal) && p != 0.0)
+        s.terms++;
+        if (is_subnormal_bf16(w[i]) || (tiny && fabs(x[i]) < smallest_normal))
             s.subnormal += size;
     }
     return s;
@@ -99,7 +110,7 @@ static void linear_row(ref_context *context, int64_t row, const int64_t *columns
             intervals[i] = ref_not_finite_row(context);
             continue;
         }
-        dot_sums sums = dot_bf16(cache->values, k ? w + n * k : w, k);
+        dot_sums sums = dot_bf16(cache->values, cache->tiny, k ? w + n * k : w, k);
         intervals[i] = dot_interval(&sums);
         if (ref_bias(context, n, &bias))
             intervals[i] = ref_plus_f32(intervals[i], bias);

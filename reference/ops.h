@@ -25,7 +25,8 @@ typedef struct {
     ref_row_quant quant;
     int8_t *q;         /* [k] quantised */
     int16_t *centered; /* [k] q - zero_point: sum of centered * w is acc - zp * rowsum */
-    float *values;     /* [k] linear_bf16: x rounded to bf16 */
+    double *values;    /* [k] linear_bf16: x rounded to bf16 */
+    bool tiny;         /* values hold subnormals of bf16 */
 } ref_row_cache;
 
 struct ref_context {
