@@ -496,6 +496,36 @@ static void bf16_inputs_are_rounded_first(void **state) {
     assert_true(y.lo == 1.5 && y.hi == 1.5);
 }
 
+/* x [1, 2], w [n, 2] as bf16 patterns. */
+static void bf16_beyond_the_range(void **state) {
+    (void)state;
+    static const struct {
+        uint16_t x[2], w[2];
+        ref_kind kind;
+        double value;
+    } cases[] = {
+        {{0x3f80, 0x3f80}, {0xff80, 0x4000}, REF_VALUE, -(double)INFINITY}, /* 1*-inf + 1*2 */
+        {{0x3f80, 0x3f80}, {0x7f80, 0xff80}, REF_NAN, 0},                   /* inf - inf */
+        {{0x0000, 0x3f80}, {0x7f80, 0x3f80}, REF_NAN, 0},                   /* 0*inf */
+        {{0x3f80, 0x3f80}, {0x7fc0, 0x3f80}, REF_NAN, 0},
+        {{0x0001, 0x3f80}, {0x7f80, 0x3f80}, REF_ANY, 0}, /* subnormal*inf: flushed or not */
+        {{0x7f00, 0x7f00}, {0x4000, 0xc000}, REF_ANY, 0}, /* 2^128 - 2^128 */
+        {{0x7f00, 0x7f00}, {0x4000, 0x4000}, REF_VALUE, (double)INFINITY},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        setup s;
+        ref_interval y;
+        set_up(&s, ARMQ_OP_LINEAR_BF16, "bf16", ARMQ_DTYPE_BF16, 1, 1, 2);
+        s.problem.x = cases[i].x;
+        s.weights.w = cases[i].w;
+        intervals_of(&s, 0, &y);
+        assert_int_equal(y.kind, cases[i].kind);
+        if (y.kind == REF_VALUE)
+            assert_true(accepts(&y, ARMQ_DTYPE_F32, cases[i].value) &&
+                        !accepts(&y, ARMQ_DTYPE_F32, 1e38));
+    }
+}
+
 /* Rounds a sum to odd as BFMMLA does: truncate, and set the last bit if anything was lost. */
 static float to_odd(double value) {
     float nearest = armq_f64_to_f32(value);
@@ -584,6 +614,7 @@ int main(void) {
         cmocka_unit_test(soak_linear_in_every_order),
         cmocka_unit_test(bf16_known_answers),
         cmocka_unit_test(bf16_inputs_are_rounded_first),
+        cmocka_unit_test(bf16_beyond_the_range),
         cmocka_unit_test(soak_bf16_in_every_order),
     };
     return cmocka_run_group_tests_name("linear", tests, NULL, NULL);
