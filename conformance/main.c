@@ -48,6 +48,16 @@ static void list_providers(const plan *p) {
     }
 }
 
+/* What can be named, not only what runs by default. */
+static bool name_all_builtin(options *o) {
+    int64_t count;
+    const armq_provider *const *table = providers_builtin(&count);
+    bool ok = true;
+    for (int64_t i = 0, named = o->providers.count; named == 0 && ok && i < count; i++)
+        ok = text_list_add(&o->providers, table[i]->name, strlen(table[i]->name));
+    return ok;
+}
+
 static int is_sweep(const struct dirent *entry) {
     const char *dot = strrchr(entry->d_name, '.');
     return dot && strcmp(dot, ".sweep") == 0;
@@ -78,7 +88,7 @@ static int list(session *s) {
         list_cases(&s->plan);
         return s->plan.count > 0 ? EXIT_ALL_PASSED : EXIT_NOTHING_RAN;
     case LIST_PROVIDERS:
-        if (!plan_providers(&s->plan, &s->options, stderr))
+        if (!name_all_builtin(&s->options) || !plan_providers(&s->plan, &s->options, stderr))
             return EXIT_USAGE;
         list_providers(&s->plan);
         return EXIT_ALL_PASSED;

@@ -250,7 +250,8 @@ static bool make_tasks(plan *p, const options *o, const case_list *lists, const 
     bool ok = p->tasks && make_index(p, most);
     for (int64_t i = 0; ok && i < p->provider_count; i++) {
         add_tasks(p, &lists[i], (int32_t)i, o, filter, &groups);
-        p->dropped += lists[i].dropped;
+        if (lists[i].dropped > p->dropped) /* as good as the same for each provider */
+            p->dropped = lists[i].dropped;
     }
     ok = ok && sort_tasks(p, o);
     if (!ok)

@@ -10,7 +10,7 @@
 #include "conformance/fp_control.h"
 #include "kernels/api/features.h"
 #ifdef ARMQ_HAVE_KERNELS
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #endif
 
 enum { BUILTIN_MAX = 32 };

@@ -237,11 +237,17 @@ static void print_number(FILE *out, const json_t *value) {
         fprintf(out, "%.9g", json_number_value(value));
 }
 
+/* The element, unless the sentence names one itself. */
 static void print_failure(FILE *out, const json_t *failure) {
+    const char *detail = string_of(failure, "detail"), *operand = string_of(failure, "operand");
+    size_t length = strlen(operand);
+    bool named = false;
+    for (const char *at = detail; length && !named && (at = strstr(at, operand)); at += length)
+        named = at[length] == '[';
     fprintf(out, "%s: ", string_of(failure, "check"));
-    if (json_object_get(failure, "operand")) {
-        fprintf(out, "%s[%" JSON_INTEGER_FORMAT ",%" JSON_INTEGER_FORMAT "] got ",
-                string_of(failure, "operand"), json_integer_value(json_object_get(failure, "row")),
+    if (length && !named) {
+        fprintf(out, "%s[%" JSON_INTEGER_FORMAT "][%" JSON_INTEGER_FORMAT "] is ", operand,
+                json_integer_value(json_object_get(failure, "row")),
                 json_integer_value(json_object_get(failure, "column")));
         print_number(out, json_object_get(failure, "got"));
         fputs(", wanted [", out);
@@ -250,7 +256,7 @@ static void print_failure(FILE *out, const json_t *failure) {
         print_number(out, json_object_get(failure, "hi"));
         fputs("]: ", out);
     }
-    fputs(string_of(failure, "detail"), out);
+    fputs(detail, out);
 }
 
 char *results_failure_text(const json_t *case_record) {
@@ -261,9 +267,10 @@ char *results_failure_text(const json_t *case_record) {
     if (!out)
         return NULL;
     json_array_foreach(failures, i, failure) {
-        if (i > 0)
-            fputs("; ", out);
-        print_failure(out, failure);
+        if (i == 0)
+            print_failure(out, failure);
+        else
+            fprintf(out, "%s %s", i == 1 ? "; also failed:" : ",", string_of(failure, "check"));
     }
     if (json_array_size(failures) == 0)
         fputs(string_of(case_record, "reason"), out);
@@ -271,7 +278,7 @@ char *results_failure_text(const json_t *case_record) {
     return result;
 }
 
-/* The note of a check that is skipped for want of a claim starts like this. */
+/* The note of a check that is skipped for want of a claim holds these words. */
 static const char not_claimed[] = "not claimed";
 
 bool results_outcome(const json_t *record, outcome *o) {
@@ -283,7 +290,7 @@ bool results_outcome(const json_t *record, outcome *o) {
     o->seconds = json_number_value(json_object_get(record, "seconds"));
     const json_t *notes = json_object_get(record, "notes");
     for (int i = 0; i < check_count() && i < 32; i++)
-        if (strncmp(string_of(notes, check_table[i].name), not_claimed, strlen(not_claimed)) == 0)
+        if (strstr(string_of(notes, check_table[i].name), not_claimed))
             o->not_claimed |= 1u << i;
     if (o->status == CASE_FAILED || o->status == CASE_CRASHED)
         o->message = results_failure_text(record);

@@ -1,0 +1,108 @@
+#!/bin/bash
+# Proves that conformance catches what it must: each broken provider fails its run, the check that is
+# responsible says so, and the rest of the run completes. Under the build machine's own architecture
+# and as AArch64. The last line is "broken: N passed, N failed".
+set -euo pipefail
+cd "$(dirname -- "$0")/../../.."
+
+build=${BUILD:-build}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0
+
+# 3 tokens are what some of the broken providers stumble over.
+cases=(
+    'linear_w8a8 tokens=2,3 n=9 k=80 bias=0,f32 dialect=sglang-w8a8'
+    'linear_w8a8 tokens=2,3 n=9 k=80 bias=f32 dialect=kleidi-w8a8'
+    'gemm_s8s8s32 tokens=2,5 n=9 k=80 data=extremes'
+)
+
+verdict() {
+    if [ "$1" = ok ]; then
+        passed=$((passed + 1))
+        echo "ok $2: $3"
+    else
+        failed=$((failed + 1))
+        echo "FAILED $2: $3: $1"
+        sed 's/^/    | /' "$scratch/log"
+    fi
+}
+
+# run NAME: runs the broken provider beside the naive one; sets status and ledger.
+run() {
+    status=0
+    "$program" --provider "naive,$libraries/lib$1.so" --timeout 3 --jobs 2 "${cases[@]}" \
+        >"$scratch/log" 2>&1 || status=$?
+    ledger=$(tail -n 1 "$scratch/log")
+}
+
+# The naive cases all passed, and the sum is right: 8 cases on two providers.
+completed() {
+    grep -Eq '^planned 16 = passed ' <<<"$ledger" &&
+        [ "$(awk '$1 == "naive" { p += $3; bad += $4 + $5 + $6 + $7 } END { print p + 0, bad + 0 }' \
+            "$scratch/log")" = "8 0" ]
+}
+
+# caught FILE CHECK TEXT: fails with that check and a text (a regular expression) in its sentence.
+caught() {
+    local what="$2 ($arch)" name=${1//_/-}
+    run "$1"
+    if [ "$status" != 1 ]; then
+        verdict "exit status $status, not 1" "$1" "$what"
+    elif ! grep -Eq "^FAIL $name: [a-z0-9_]+ [^:]*: $2: .*($3)" "$scratch/log"; then
+        verdict "no failure of check $2 with '$3'" "$1" "$what"
+    elif ! completed; then
+        verdict "the rest of the run is not complete" "$1" "$what"
+    else
+        verdict ok "$1" "$what"
+    fi
+}
+
+# Not a wrong result, but said aloud, and undone: subnormal rows are still right.
+reported() {
+    local name=$1 text=$2
+    cases+=('linear_w8a8 tokens=5 n=9 k=80 dialect=vllm-w8a8 in=f32 data=subnormals')
+    run "$name"
+    unset 'cases[-1]'
+    if [ "$status" != 0 ]; then
+        verdict "exit status $status, not 0" "$name" "reported ($arch)"
+    elif ! grep -q "$text" "$scratch/log"; then
+        verdict "no '$text'" "$name" "reported ($arch)"
+    else
+        verdict ok "$name" "reported ($arch)"
+    fi
+}
+
+portable() {
+    caught skip_k_block value 'y|element|wanted'
+    caught saturate_int16 value 'wanted'
+    caught forget_bias value 'wanted'
+    caught read_past_x memory 'past the end of x'
+    caught write_past_column memory 'past the end of y'
+    caught loop_forever crash 'hang: .* in value'
+    caught null_deref crash 'SIGSEGV'
+    caught exit_quietly crash 'ended the process with status 0'
+    reported fast_math 'changed the floating-point control register'
+    run crash_on_load
+    if [ "$status" = 1 ] && grep -q 'died while it was loaded: SIGABRT' "$scratch/log" &&
+        grep -Eq '^planned 16 = passed 8 .* crashed 8$' <<<"$ledger"; then
+        verdict ok crash_on_load "crash ($arch)"
+    else
+        verdict "exit status $status, $ledger" crash_on_load "crash ($arch)"
+    fi
+}
+
+host=$(uname -m)
+case $host in
+aarch64 | arm64) ;;
+*)
+    arch=$host program=$build/$host/armq-conform libraries=$build/$host/broken
+    portable
+    ;;
+esac
+arch=aarch64 program=$build/armq-conform libraries=$build/aarch64/broken
+portable
+caught clobber_d8 registers 'd8'
+
+echo "broken: $passed passed, $failed failed"
+[ "$failed" = 0 ]
