@@ -132,6 +132,27 @@ static bool pad_fits(const char *name, int64_t row, int64_t pad, int64_t tokens,
     return false;
 }
 
+/* The output of a linear layer is one of the dialect's dtypes, too. */
+static bool resolve_dialect(armq_case *c, char *why, size_t why_bytes) {
+    armq_desc *d = &c->desc;
+    armq_dialect of_output;
+    armq_activation activation = d->dialect.activation;
+    armq_dtype dtype = d->in;
+    const char *reason = NULL;
+    bool ok = armq_dialect_preset(c->dialect, d->op, dtype, d->group_size, activation, &d->dialect,
+                                  &reason);
+    if (ok && armq_op_is_linear(d->op)) {
+        dtype = d->out;
+        ok = armq_dialect_preset(c->dialect, d->op, dtype, d->group_size, activation, &of_output,
+                                 &reason);
+    }
+    if (!ok)
+        snprintf(why, why_bytes, "dialect=%s with op %s, %s=%s: %s", c->dialect,
+                 armq_op_name(d->op), dtype == d->in ? "in" : "out", armq_dtype_name(dtype),
+                 reason);
+    return ok;
+}
+
 bool case_resolve(armq_case *c, char *why, size_t why_bytes) {
     armq_desc *d = &c->desc;
     d->size = sizeof *d;
@@ -142,13 +163,8 @@ bool case_resolve(armq_case *c, char *why, size_t why_bytes) {
     d->uses |= (c->x_pad > 0 ? ARMQ_USES_X_STRIDE : 0u) | (c->y_pad > 0 ? ARMQ_USES_Y_STRIDE : 0u);
     if (d->max_threads < c->threads)
         d->max_threads = c->threads;
-    const char *reason = NULL;
-    if (!armq_dialect_preset(c->dialect, d->op, d->in, d->group_size, d->dialect.activation,
-                             &d->dialect, &reason)) {
-        snprintf(why, why_bytes, "dialect=%s with op %s, in=%s: %s", c->dialect,
-                 armq_op_name(d->op), armq_dtype_name(d->in), reason);
+    if (!resolve_dialect(c, why, why_bytes))
         return false;
-    }
     if (!data_kind_exists(d->op, c->data)) {
         snprintf(why, why_bytes, "data=%s does not exist for %s", data_kind_name(c->data),
                  armq_op_name(d->op));

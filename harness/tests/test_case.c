@@ -179,6 +179,7 @@ static void test_refusals(void **state) {
     refused("quantize tokens=1 k=8 dialect=none", 31, "allowed are exact, sglang-w8a8, vllm-w8a8");
     refused("quantize tokens=1 k=8 data=random", 28, "allowed are normal, ties, extremes");
     refused("quantize tokens=1 k=8 in=f32 dialect=sglang-w8a8", 1, "does not define this input");
+    refused("linear_w8a8 tokens=1 n=1 k=8 out=f32 dialect=sglang-w8a8", 1, "out=f32: the dialect");
     refused("quantize tokens=1 k=tile_k+1", 21, "tile sizes are known only");
     refused("linear_w8a8 tokens=1 n=1 k=8 bias=yes", 35, "bias=yes; allowed are 0, 1");
     refused("gemm_s8s8s32 tokens=1 n=1 k=8 data=ties", 1, "data=ties does not exist for gemm");

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sweeps that come with armq: they can be read, cover what they promise, and stay in budget. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/case.h"
+#include "kernels/api/dialects.h"
+
+static bool some_tiles(void *ctx, const armq_case *provisional, int64_t tile_mnk[3]) {
+    (void)provisional;
+    memcpy(tile_mnk, ctx, 3 * sizeof *tile_mnk);
+    return true;
+}
+
+static case_list load(const char *name, int64_t m, int64_t n, int64_t k) {
+    int64_t sizes[3] = {m, n, k};
+    case_tiles tiles = {some_tiles, sizes};
+    case_list list = {0};
+    case_error error;
+    if (!sweep_load(name, &tiles, &list, &error))
+        fail_msg("%s:%d:%d: %s", error.file, (int)error.line, (int)error.column, error.message);
+    print_message("%s: %d cases, %d undefined combinations dropped\n", name, (int)list.count,
+                  (int)list.dropped);
+    return list;
+}
+
+static int ascending(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void test_ci_budget(void **state) {
+    (void)state;
+    case_list list = load("ci", 1, 1, 1);
+    assert_in_range(list.count, 300, 600);
+    int64_t *macs = calloc((size_t)list.count, sizeof *macs), products = 0, large = 0;
+    assert_non_null(macs);
+    for (int64_t i = 0; i < list.count; i++) {
+        int64_t m = case_macs(&list.items[i]);
+        large += m > 10000000;
+        assert_true(list.items[i].desc.op != ARMQ_OP_LINEAR_BF16 || m <= 1000000);
+        if (list.items[i].desc.op != ARMQ_OP_QUANTIZE)
+            macs[products++] = m;
+    }
+    assert_true(large <= 10);
+    qsort(macs, (size_t)products, sizeof *macs, ascending);
+    assert_true(macs[products / 2] <= 500000);
+    free(macs);
+    case_list_free(&list);
+}
+
+static bool has(const case_list *list, armq_op op, const char *dialect, armq_dtype in,
+                data_kind data) {
+    for (int64_t i = 0; i < list->count; i++) {
+        const armq_case *c = &list->items[i];
+        if (c->desc.op == op && c->desc.in == in && c->data == data &&
+            strcmp(c->dialect, dialect) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Every op, dialect and dtype of today meets every kind of data it has. */
+static void test_ci_covers(void **state) {
+    (void)state;
+    static const armq_op ops[] = {ARMQ_OP_QUANTIZE, ARMQ_OP_GEMM_S8S8S32, ARMQ_OP_LINEAR_W8A8,
+                                  ARMQ_OP_LINEAR_BF16};
+    case_list list = load("ci", 1, 1, 1);
+    for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++)
+        for (const char *const *dialect = armq_dialect_names; *dialect; dialect++)
+            for (int in = 1; in < ARMQ_DTYPE_COUNT; in++)
+                for (int data = 0; data < DATA_KIND_COUNT; data++) {
+                    armq_dialect preset;
+                    bool defined = data_kind_exists(ops[o], (data_kind)data) &&
+                                   armq_dialect_preset(*dialect, ops[o], (armq_dtype)in, 0,
+                                                       ARMQ_ACT_NONE, &preset, NULL);
+                    /* vllm-w4a8 quantises by the same rules as kleidi-w8a8. */
+                    if (strcmp(*dialect, "vllm-w4a8") == 0 && data > DATA_TIES)
+                        defined = false;
+                    if (defined && !has(&list, ops[o], *dialect, (armq_dtype)in, (data_kind)data))
+                        fail_msg("ci has no op %d, dialect %s, in %d, data %s", (int)ops[o],
+                                 *dialect, in, data_kind_name((data_kind)data));
+                }
+    uint32_t uses = 0;
+    int64_t threads = 0, empty = 0;
+    for (int64_t i = 0; i < list.count; i++) {
+        uses |= list.items[i].desc.uses;
+        threads += list.items[i].threads > 1;
+        empty += list.items[i].desc.tokens == 0 || list.items[i].desc.k == 0;
+    }
+    assert_int_equal(uses, ARMQ_USES_BIAS | ARMQ_USES_X_STRIDE | ARMQ_USES_Y_STRIDE);
+    assert_true(threads >= 4 && empty >= 8);
+    case_list_free(&list);
+}
+
+static void test_full(void **state) {
+    (void)state;
+    case_list list = load("full", 1, 1, 1);
+    assert_in_range(list.count, 3000, 8000);
+    case_list_free(&list);
+}
+
+static void test_edge(void **state) {
+    (void)state;
+    case_list one = load("edge", 1, 1, 1), other = load("edge", 8, 12, 16);
+    assert_in_range(other.count, 300, 1200);
+    bool beyond = false;
+    for (int64_t i = 0; i < other.count; i++)
+        beyond |= other.items[i].desc.tokens == 17 && other.items[i].desc.n == 25 &&
+                  other.items[i].desc.k == 33;
+    assert_true(beyond);
+    assert_true(one.count < other.count);
+    case_list_free(&one);
+    case_list_free(&other);
+}
+
+/* Layers as N x K, from the models' configurations. */
+static void assert_layer(const case_list *list, int64_t n, int64_t k, int64_t tokens) {
+    int gemm = 0, linear = 0, baseline = 0;
+    for (int64_t i = 0; i < list->count; i++) {
+        const armq_case *c = &list->items[i];
+        if (c->desc.n != n || c->desc.k != k)
+            continue;
+        gemm += c->desc.op == ARMQ_OP_GEMM_S8S8S32 && c->desc.tokens == tokens;
+        linear +=
+            c->desc.op == ARMQ_OP_LINEAR_W8A8 && c->desc.tokens == tokens && c->sample >= 4096;
+        baseline += c->desc.op == ARMQ_OP_LINEAR_BF16 && c->desc.tokens == 1;
+    }
+    if (gemm != 1 || linear != 1 || baseline != 1)
+        fail_msg("%d x %d at %d tokens: %d gemm, %d linear, %d bf16", (int)n, (int)k, (int)tokens,
+                 gemm, linear, baseline);
+}
+
+static void assert_dialects(const case_list *list) {
+    static const char *const names[] = {"sglang-w8a8", "vllm-w8a8", "kleidi-w8a8"};
+    for (int i = 0; i < 3; i++) {
+        bool found = false;
+        for (int64_t j = 0; j < list->count; j++)
+            found |= strcmp(list->items[j].dialect, names[i]) == 0;
+        assert_true(found);
+    }
+}
+
+static void test_models(void **state) {
+    (void)state;
+    static const int64_t llama[4][2] = {{6144, 4096}, {4096, 4096}, {28672, 4096}, {4096, 14336}};
+    static const int64_t qwen[2][2] = {{5120, 2048}, {2048, 4096}};
+    static const int64_t tokens[3] = {1, 7, 128};
+    case_list all = load("models", 1, 1, 1), quick = load("models-quick", 1, 1, 1);
+    case_list llama_only = load("models-llama3", 1, 1, 1),
+              qwen_only = load("models-qwen3", 1, 1, 1);
+    for (int t = 0; t < 3; t++) {
+        for (int i = 0; i < 4; i++)
+            assert_layer(&all, llama[i][0], llama[i][1], tokens[t]);
+        for (int i = 0; i < 2; i++)
+            assert_layer(&all, qwen[i][0], qwen[i][1], tokens[t]);
+    }
+    for (int t = 0; t < 2; t++)
+        for (int i = 0; i < 2; i++)
+            assert_layer(&quick, qwen[i][0], qwen[i][1], tokens[t]);
+    assert_int_equal(all.count, 6 * 7);
+    assert_int_equal(quick.count, 2 * 5);
+    assert_dialects(&llama_only);
+    assert_dialects(&qwen_only);
+    assert_dialects(&quick);
+    case_list_free(&all);
+    case_list_free(&quick);
+    case_list_free(&llama_only);
+    case_list_free(&qwen_only);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ci_budget), cmocka_unit_test(test_ci_covers),
+        cmocka_unit_test(test_full),      cmocka_unit_test(test_edge),
+        cmocka_unit_test(test_models),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
