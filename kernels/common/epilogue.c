@@ -54,6 +54,8 @@ INLINE void epilogue_rows(const source from, const bias_mode bias, const armq_dt
     char *to = y;
     for (int64_t r = 0; r < rows; r++) {
         float scale = from == FLOATS ? 0 : row_scales[r];
+        /* Keeps the compiler from a broadcasting load, which costs a vector pipe. */
+        __asm__("" : "+w"(scale));
         int32_t zero = from == INTEGERS_WITH_ZERO ? row_zeros[r] : 0;
         float32x4_t low = value_of(from, bias, out, a, c[0], scale, zero);
         float32x4_t high = value_of(from, bias, out, a + 4, c[1], scale, zero);
@@ -111,14 +113,10 @@ armq_epilogue armq_epilogue_for(armq_tile_kind kind, armq_dtype out, bool zero_p
     return (armq_epilogue){table[from][mode][dtype], out == ARMQ_DTYPE_F32 ? 4 : 2};
 }
 
-void armq_epilogue_run(const armq_epilogue *epilogue, const void *acc,
-                       const armq_channels *channels, const float *row_scales,
-                       const int32_t *row_zeros, int64_t rows, int64_t columns, void *y,
-                       size_t y_stride) {
-    if (columns == ARMQ_TILE_COLUMNS) {
-        epilogue->run(acc, channels, row_scales, row_zeros, rows, y, y_stride);
-        return;
-    }
+void armq_epilogue_columns(const armq_epilogue *epilogue, const void *acc,
+                           const armq_channels *channels, const float *row_scales,
+                           const int32_t *row_zeros, int64_t rows, int64_t columns, void *y,
+                           size_t y_stride) {
     float buffer[ARMQ_TILE_MAX_ROWS * ARMQ_TILE_COLUMNS];
     const size_t row_bytes = ARMQ_TILE_COLUMNS * epilogue->out_bytes;
     epilogue->run(acc, channels, row_scales, row_zeros, rows, buffer, row_bytes);

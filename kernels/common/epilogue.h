@@ -25,9 +25,9 @@ armq_epilogue armq_epilogue_for(armq_tile_kind kind, armq_dtype out, bool zero_p
                                 bool round_first);
 
 /* Runs it for the first `columns` columns only; nothing is written beyond them. */
-void armq_epilogue_run(const armq_epilogue *epilogue, const void *acc,
-                       const armq_channels *channels, const float *row_scales,
-                       const int32_t *row_zeros, int64_t rows, int64_t columns, void *y,
-                       size_t y_stride);
+void armq_epilogue_columns(const armq_epilogue *epilogue, const void *acc,
+                           const armq_channels *channels, const float *row_scales,
+                           const int32_t *row_zeros, int64_t rows, int64_t columns, void *y,
+                           size_t y_stride);
 
 #endif

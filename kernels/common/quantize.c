@@ -8,22 +8,19 @@
 
 enum { CHUNK = 16 };
 
-/* x * multiplier, rounded, plus zero_point, saturated to int8.
- * Ties to even: adding 1.5 * 2^23 leaves the rounded integer in the low bits of the f32, cheaper
- * than a conversion. The product is rounded first, as the dialects say. |x * multiplier| < 2^9. */
-INLINE int8x8_t quantize8(float32x4_t low, float32x4_t high, float32x4_t multiplier,
-                          armq_rounding rounding, int16x8_t zero_point) {
+/* x * multiplier, rounded to an integer below 2^9 in magnitude.
+ * Ties to even: adding 1.5 * 2^23 leaves the integer in the low bits of the f32, cheaper than a
+ * conversion. The product is rounded first, as the dialects say. */
+INLINE int16x8_t round8(float32x4_t low, float32x4_t high, float32x4_t multiplier,
+                        const armq_rounding rounding) {
     const float32x4_t magic = vdupq_n_f32(12582912.0f);
     low = vmulq_f32(low, multiplier);
     high = vmulq_f32(high, multiplier);
-    int16x8_t q;
     if (rounding == ARMQ_ROUND_TIES_EVEN)
-        q = vuzp1q_s16(vreinterpretq_s16_f32(vaddq_f32(low, magic)),
-                       vreinterpretq_s16_f32(vaddq_f32(high, magic)));
-    else
-        q = vuzp1q_s16(vreinterpretq_s16_s32(vcvtaq_s32_f32(low)),
-                       vreinterpretq_s16_s32(vcvtaq_s32_f32(high)));
-    return vqmovn_s16(vaddq_s16(q, zero_point));
+        return vuzp1q_s16(vreinterpretq_s16_f32(vaddq_f32(low, magic)),
+                          vreinterpretq_s16_f32(vaddq_f32(high, magic)));
+    return vuzp1q_s16(vreinterpretq_s16_s32(vcvtaq_s32_f32(low)),
+                      vreinterpretq_s16_s32(vcvtaq_s32_f32(high)));
 }
 
 /* Sixteen int8 as groups of k_step. */
@@ -45,37 +42,31 @@ INLINE void scatter(int8x16_t q, const int32_t k_step, int8_t *out, size_t step_
 typedef struct {
     float multiplier;
     int16_t zero_point;
-    armq_dtype work; /* rounded to before anything else */
+    bool asymmetric;
+    armq_rounding rounding;
+    armq_dtype work; /* rounded to before anything else; F32 for nothing to do */
 } row_map;
 
-INLINE int8x16_t quantize16(armq_dtype in, armq_rounding rounding, const row_map *map,
-                            const void *x) {
-    float32x4_t multiplier = vdupq_n_f32(map->multiplier);
-    int16x8_t zero_point = vdupq_n_s16(map->zero_point);
-    float32x4x4_t v = armq_load16(in, x);
-    if (map->work != ARMQ_DTYPE_F32)
-        UNROLL for (int i = 0; i < 4; i++) v.val[i] = armq_round4(map->work, v.val[i]);
-    return vcombine_s8(quantize8(v.val[0], v.val[1], multiplier, rounding, zero_point),
-                       quantize8(v.val[2], v.val[3], multiplier, rounding, zero_point));
-}
-
-/* Whole chunks of 16 elements. */
-INLINE void quantize_chunks(armq_dtype in, armq_rounding rounding, int32_t k_step,
-                            const row_map *map, const void *x, int64_t chunks, int8_t *out,
-                            size_t step_bytes) {
+/* Whole chunks of 16 elements. Symmetric q is within [-127, 127] by construction; with a zero point
+ * it saturates. */
+INLINE void quantize_chunks(const armq_dtype in, const armq_rounding rounding,
+                            const bool asymmetric, const int32_t k_step, const row_map *map,
+                            const void *x, int64_t chunks, int8_t *out, size_t step_bytes) {
     const size_t in_bytes = in == ARMQ_DTYPE_F32 ? 4 : 2;
+    const float32x4_t multiplier = vdupq_n_f32(map->multiplier);
+    const int16x8_t zero_point = vdupq_n_s16(map->zero_point);
     const char *from = x;
-    if (map->work == ARMQ_DTYPE_F32) {
-        row_map plain = {map->multiplier, map->zero_point, ARMQ_DTYPE_F32};
-        for (int64_t i = 0; i < chunks; i++) {
-            scatter(quantize16(in, rounding, &plain, from), k_step, out, step_bytes);
-            from += CHUNK * in_bytes;
-            out += (size_t)(CHUNK / k_step) * step_bytes;
-        }
-        return;
-    }
     for (int64_t i = 0; i < chunks; i++) {
-        scatter(quantize16(in, rounding, map, from), k_step, out, step_bytes);
+        float32x4x4_t v = armq_load16(in, from);
+        int16x8_t low = round8(v.val[0], v.val[1], multiplier, rounding);
+        int16x8_t high = round8(v.val[2], v.val[3], multiplier, rounding);
+        int8x16_t q;
+        if (asymmetric)
+            q = vqmovn_high_s16(vqmovn_s16(vaddq_s16(low, zero_point)),
+                                vaddq_s16(high, zero_point));
+        else
+            q = vuzp1q_s8(vreinterpretq_s8_s16(low), vreinterpretq_s8_s16(high));
+        scatter(q, k_step, out, step_bytes);
         from += CHUNK * in_bytes;
         out += (size_t)(CHUNK / k_step) * step_bytes;
     }
@@ -84,14 +75,16 @@ INLINE void quantize_chunks(armq_dtype in, armq_rounding rounding, int32_t k_ste
 typedef void quantize_fn(const row_map *map, const void *x, int64_t chunks, int8_t *out,
                          size_t step_bytes);
 
-#define INSTANCE(in, rounding, k_step)                                                             \
-    static void quantize_##in##_##rounding##_##k_step(                                             \
+#define INSTANCE(in, rounding, asymmetric, k_step)                                                 \
+    static void quantize_##in##_##rounding##_##asymmetric##_##k_step(                              \
         const row_map *map, const void *x, int64_t chunks, int8_t *out, size_t step_bytes) {       \
-        quantize_chunks(ARMQ_DTYPE_##in, ARMQ_ROUND_TIES_##rounding, k_step, map, x, chunks, out,  \
-                        step_bytes);                                                               \
+        quantize_chunks(ARMQ_DTYPE_##in, ARMQ_ROUND_TIES_##rounding, asymmetric, k_step, map, x,   \
+                        chunks, out, step_bytes);                                                  \
     }
+#define K_STEPS(M, ...) M(__VA_ARGS__, 4) M(__VA_ARGS__, 8) M(__VA_ARGS__, 16)
 #define INSTANCES(in, rounding)                                                                    \
-    INSTANCE(in, rounding, 4) INSTANCE(in, rounding, 8) INSTANCE(in, rounding, 16)
+    K_STEPS(INSTANCE, in, rounding, 0)                                                             \
+    K_STEPS(INSTANCE, in, rounding, 1)
 INSTANCES(F32, EVEN)
 INSTANCES(F32, AWAY)
 INSTANCES(BF16, EVEN)
@@ -99,19 +92,49 @@ INSTANCES(BF16, AWAY)
 INSTANCES(F16, EVEN)
 INSTANCES(F16, AWAY)
 
-static quantize_fn *select_quantize(armq_dtype in, armq_rounding rounding, int32_t k_step) {
+static quantize_fn *select_quantize(armq_dtype in, const row_map *map, int32_t k_step) {
+#define NAME(in, rounding, asymmetric, k_step) quantize_##in##_##rounding##_##asymmetric##_##k_step,
 #define ROW(in, rounding)                                                                          \
     {                                                                                              \
-        quantize_##in##_##rounding##_4, quantize_##in##_##rounding##_8,                            \
-            quantize_##in##_##rounding##_16                                                        \
+        {K_STEPS(NAME, in, rounding, 0)}, { K_STEPS(NAME, in, rounding, 1) }                       \
     }
-    static quantize_fn *const table[3][2][3] = {
+    static quantize_fn *const table[3][2][2][3] = {
         {ROW(F32, EVEN), ROW(F32, AWAY)},
         {ROW(BF16, EVEN), ROW(BF16, AWAY)},
         {ROW(F16, EVEN), ROW(F16, AWAY)},
     };
     int row = in == ARMQ_DTYPE_F32 ? 0 : in == ARMQ_DTYPE_BF16 ? 1 : 2;
-    return table[row][rounding == ARMQ_ROUND_TIES_AWAY][k_step == 4 ? 0 : k_step == 8 ? 1 : 2];
+    return table[row][map->rounding == ARMQ_ROUND_TIES_AWAY][map->asymmetric][k_step == 4   ? 0
+                                                                              : k_step == 8 ? 1
+                                                                                            : 2];
+}
+
+static size_t in_bytes_of(armq_dtype in) { return in == ARMQ_DTYPE_F32 ? 4 : 2; }
+
+static void load_chunk(armq_dtype in, const void *x, float *chunk) {
+    float32x4x4_t v = in == ARMQ_DTYPE_F32    ? armq_load16(ARMQ_DTYPE_F32, x)
+                      : in == ARMQ_DTYPE_BF16 ? armq_load16(ARMQ_DTYPE_BF16, x)
+                                              : armq_load16(ARMQ_DTYPE_F16, x);
+    UNROLL for (int i = 0; i < 4; i++) vst1q_f32(chunk + 4 * i, v.val[i]);
+}
+
+/* Quantises whole chunks; a working dtype that is not f32 or the input's takes the long way. */
+static void quantize_whole(armq_dtype in, const row_map *map, int32_t k_step, const void *x,
+                           int64_t chunks, int8_t *out, size_t step_bytes) {
+    if (map->work == ARMQ_DTYPE_F32) {
+        select_quantize(in, map, k_step)(map, x, chunks, out, step_bytes);
+        return;
+    }
+    for (int64_t i = 0; i < chunks; i++) {
+        float chunk[CHUNK];
+        load_chunk(in, (const char *)x + (size_t)(i * CHUNK) * in_bytes_of(in), chunk);
+        for (int j = 0; j < CHUNK; j += 4)
+            vst1q_f32(chunk + j, map->work == ARMQ_DTYPE_BF16
+                                     ? armq_round4(ARMQ_DTYPE_BF16, vld1q_f32(chunk + j))
+                                     : armq_round4(ARMQ_DTYPE_F16, vld1q_f32(chunk + j)));
+        select_quantize(ARMQ_DTYPE_F32, map, k_step)(map, chunk, 1, out, step_bytes);
+        out += (size_t)(CHUNK / k_step) * step_bytes;
+    }
 }
 
 /* Scale, multiplier and zero point from the range of a row; the formulas of the dialects, in f32.
@@ -147,22 +170,21 @@ static bool map_row(const armq_dialect *dialect, armq_dtype in, const void *x, i
         *quant = (armq_row_quant){__builtin_nanf(""), 0};
         return false;
     }
+    map->asymmetric = is_asymmetric;
+    map->rounding = dialect->q_rounding;
     map->work = in == dialect->work ? ARMQ_DTYPE_F32 : dialect->work;
     *quant = is_asymmetric ? asymmetric(min, max, map) : symmetric(min, max, map);
     return true;
 }
 
-/* Elements that are left after whole chunks, through a buffer: 16 int8, zeros behind them. */
-static int8x16_t quantize_rest(const armq_dialect *dialect, armq_dtype in, const row_map *map,
-                               const void *x, int64_t k) {
-    const size_t in_bytes = in == ARMQ_DTYPE_F32 ? 4 : 2;
+/* The elements that are left after whole chunks, through a buffer: q[16], zeros behind them. */
+static void quantize_rest(armq_dtype in, const row_map *map, const void *x, int64_t k, int8_t *q) {
+    const size_t in_bytes = in_bytes_of(in);
     const int64_t rest = k % CHUNK;
     char buffer[CHUNK * sizeof(float)] = {0};
-    int8_t q[CHUNK];
     memcpy(buffer, (const char *)x + (size_t)(k - rest) * in_bytes, (size_t)rest * in_bytes);
-    select_quantize(in, dialect->q_rounding, CHUNK)(map, buffer, 1, q, CHUNK);
+    quantize_whole(in, map, CHUNK, buffer, 1, q, CHUNK);
     memset(q + rest, 0, (size_t)(CHUNK - rest));
-    return vld1q_s8(q);
 }
 
 static armq_row_quant pack_quantized(const armq_row_packer *packer, const void *x, int64_t k,
@@ -176,11 +198,10 @@ static armq_row_quant pack_quantized(const armq_row_packer *packer, const void *
         return quant;
     }
     const int64_t chunks = k / CHUNK;
-    select_quantize(packer->in, packer->dialect.q_rounding, k_step)(&map, x, chunks, out,
-                                                                    step_bytes);
+    quantize_whole(packer->in, &map, k_step, x, chunks, out, step_bytes);
     if (k % CHUNK) {
         int8_t q[CHUNK];
-        vst1q_s8(q, quantize_rest(&packer->dialect, packer->in, &map, x, k));
+        quantize_rest(packer->in, &map, x, k, q);
         int8_t *to = (int8_t *)out + (size_t)(chunks * (CHUNK / k_step)) * step_bytes;
         for (int64_t i = 0; i < k % CHUNK; i += k_step, to += step_bytes)
             memcpy(to, q + i, (size_t)k_step);
@@ -197,10 +218,10 @@ armq_row_quant armq_quantize_row(const armq_dialect *dialect, armq_dtype in, con
             memset(q, 0, (size_t)k);
         return quant;
     }
-    select_quantize(in, dialect->q_rounding, CHUNK)(&map, x, k / CHUNK, q, CHUNK);
+    quantize_whole(in, &map, CHUNK, x, k / CHUNK, q, CHUNK);
     if (k % CHUNK) {
         int8_t rest[CHUNK];
-        vst1q_s8(rest, quantize_rest(dialect, in, &map, x, k));
+        quantize_rest(in, &map, x, k, rest);
         memcpy(q + k / CHUNK * CHUNK, rest, (size_t)(k % CHUNK));
     }
     return quant;

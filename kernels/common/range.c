@@ -6,44 +6,34 @@
 
 #include "kernels/common/convert.h"
 
-/* Extremes of 16-bit elements; at least 8 of them. The last, overlapping vector takes the rest. */
-static void extremes16(const uint16_t *x, int64_t k, uint32_t *positive, uint32_t *negative) {
-    int16x8_t high[2] = {vdupq_n_s16(0), vdupq_n_s16(0)};
-    uint16x8_t low[2] = {vdupq_n_u16(0), vdupq_n_u16(0)};
-    int64_t i = 0;
-    for (; i + 16 <= k; i += 16)
-        UNROLL for (int j = 0; j < 2; j++) {
-            uint16x8_t v = vld1q_u16(x + i + 8 * j);
-            high[j] = vmaxq_s16(high[j], vreinterpretq_s16_u16(v));
-            low[j] = vmaxq_u16(low[j], v);
-        }
-    for (; i < k; i += 8) {
-        uint16x8_t v = vld1q_u16(x + (i + 8 <= k ? i : k - 8));
-        high[0] = vmaxq_s16(high[0], vreinterpretq_s16_u16(v));
-        low[0] = vmaxq_u16(low[0], v);
+/* Extremes of a row of at least one vector, whose overlapping last vector takes the rest. Two pairs
+ * of accumulators, since a maximum takes two cycles. */
+#define EXTREMES(bits, lanes, int_vector, uint_vector)                                             \
+    static void extremes##bits(const uint##bits##_t *x, int64_t k, uint32_t *positive,             \
+                               uint32_t *negative) {                                               \
+        int_vector high0 = vdupq_n_s##bits(0), high1 = high0;                                      \
+        uint_vector low0 = vld1q_u##bits(x), low1 = low0;                                          \
+        int64_t i = 0;                                                                             \
+        for (; i + 2 * lanes <= k; i += 2 * lanes) {                                               \
+            uint_vector v0 = vld1q_u##bits(x + i), v1 = vld1q_u##bits(x + i + lanes);              \
+            high0 = vmaxq_s##bits(high0, vreinterpretq_s##bits##_u##bits(v0));                     \
+            high1 = vmaxq_s##bits(high1, vreinterpretq_s##bits##_u##bits(v1));                     \
+            low0 = vmaxq_u##bits(low0, v0);                                                        \
+            low1 = vmaxq_u##bits(low1, v1);                                                        \
+        }                                                                                          \
+        high0 = vmaxq_s##bits(high0, high1);                                                       \
+        low0 = vmaxq_u##bits(low0, low1);                                                          \
+        for (; i < k; i += lanes) {                                                                \
+            uint_vector v = vld1q_u##bits(x + (i + lanes <= k ? i : k - lanes));                   \
+            high0 = vmaxq_s##bits(high0, vreinterpretq_s##bits##_u##bits(v));                      \
+            low0 = vmaxq_u##bits(low0, v);                                                         \
+        }                                                                                          \
+        *positive = (uint32_t)vmaxvq_s##bits(high0);                                               \
+        *negative = vmaxvq_u##bits(low0);                                                          \
     }
-    *positive = (uint32_t)vmaxvq_s16(vmaxq_s16(high[0], high[1]));
-    *negative = vmaxvq_u16(vmaxq_u16(low[0], low[1]));
-}
 
-static void extremes32(const uint32_t *x, int64_t k, uint32_t *positive, uint32_t *negative) {
-    int32x4_t high[2] = {vdupq_n_s32(0), vdupq_n_s32(0)};
-    uint32x4_t low[2] = {vdupq_n_u32(0), vdupq_n_u32(0)};
-    int64_t i = 0;
-    for (; i + 8 <= k; i += 8)
-        UNROLL for (int j = 0; j < 2; j++) {
-            uint32x4_t v = vld1q_u32(x + i + 4 * j);
-            high[j] = vmaxq_s32(high[j], vreinterpretq_s32_u32(v));
-            low[j] = vmaxq_u32(low[j], v);
-        }
-    for (; i < k; i += 4) {
-        uint32x4_t v = vld1q_u32(x + (i + 4 <= k ? i : k - 4));
-        high[0] = vmaxq_s32(high[0], vreinterpretq_s32_u32(v));
-        low[0] = vmaxq_u32(low[0], v);
-    }
-    *positive = (uint32_t)vmaxvq_s32(vmaxq_s32(high[0], high[1]));
-    *negative = vmaxvq_u32(vmaxq_u32(low[0], low[1]));
-}
+EXTREMES(16, 8, int16x8_t, uint16x8_t)
+EXTREMES(32, 4, int32x4_t, uint32x4_t)
 
 armq_range armq_row_range(armq_dtype dtype, const void *x, int64_t k) {
     const int wide = dtype == ARMQ_DTYPE_F32;
