@@ -11,7 +11,7 @@
 static const float tie_distance = 0x1p-11f;
 
 static const float row_levels[3] = {0.8f, 2.0f, 4.5f};
-static const float outlier_factor = 32.0f;
+static const float outlier_factor = 32.0f; /* a power of two: divisions by it are exact */
 
 typedef struct {
     const armq_case *c;
@@ -227,7 +227,7 @@ static void fill_outliers(x_row *r) {
     uint64_t channels = random_row_key(r->c, OPERAND_X, -1);
     plan_places(r, channels);
     plan_extremes(r, row_size(r) * outlier_factor);
-    float high = r->high * 0x1p-5f, low = r->low * 0x1p-5f;
+    float high = r->high / outlier_factor, low = r->low / outlier_factor;
     for (int64_t j = 0; j < r->length; j++) {
         float share = bell(r->key, j);
         bool large = random_at(channels, (uint64_t)j) % 128 == 0;

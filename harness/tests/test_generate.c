@@ -145,7 +145,21 @@ static void test_tie_free(void **state) {
                 }
 }
 
-/* Without the nudging there would be hundreds of near-ties in this many values. */
+/* Left to chance, ten of these rows would have a zero point too near to a boundary. */
+static void test_zero_points_are_clear(void **state) {
+    (void)state;
+    static const char *const dtypes[] = {"f32", "bf16", "f16"};
+    for (int i = 0; i < 3; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "quantize tokens=20000 k=3 in=%s dialect=kleidi-w8a8",
+                 dtypes[i]);
+        tensors *t = make(text);
+        for (int64_t row = 0; row < 20000; row++)
+            assert_asymmetric_row(t, row);
+        drop(t);
+    }
+}
+
 static void test_subnormal_rows_are_tie_free(void **state) {
     (void)state;
     tensors *t = make("quantize tokens=60 k=300 in=f16 data=subnormals");
@@ -439,7 +453,7 @@ static void test_outliers(void **state) {
         large_columns += large >= 8;
         assert_true(large == 0 || large >= 3 || j == 511);
     }
-    assert_in_range(large_columns, 1, 16);
+    assert_in_range(large_columns, 3, 10); /* 1 in 128, and one */
     drop(t);
 }
 
@@ -593,6 +607,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_tie_free),
+        cmocka_unit_test(test_zero_points_are_clear),
         cmocka_unit_test(test_subnormal_rows_are_tie_free),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_rows_do_not_depend_on_the_batch),
