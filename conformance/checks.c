@@ -114,6 +114,11 @@ static void run_check(int index, trial *t) {
         out->status = check_skip(out, "large case");
     else
         out->status = check_table[index].run(t, out);
+    /* A check may have written either on its way to another verdict. */
+    if (out->status != CHECK_SKIPPED)
+        out->note[0] = '\0';
+    if (out->status != CHECK_FAILED)
+        memset(&out->failure, 0, sizeof out->failure);
 }
 
 /* FAILED if a check failed; SKIPPED if none could be run; else PASSED. */

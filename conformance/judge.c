@@ -34,7 +34,11 @@ static void element_text(armq_dtype dtype, const void *got, char text[64]) {
     uint32_t bits = 0;
     size_t bytes = armq_dtype_bytes(dtype);
     memcpy(&bits, got, bytes);
-    snprintf(text, 64, "%.9g (0x%0*" PRIx32 ")", armq_load(dtype, got, 0), (int)(2 * bytes), bits);
+    double value = armq_load(dtype, got, 0);
+    if (isnan(value))
+        snprintf(text, 64, "NaN (0x%0*" PRIx32 ")", (int)(2 * bytes), bits);
+    else
+        snprintf(text, 64, "%.9g (0x%0*" PRIx32 ")", value, (int)(2 * bytes), bits);
 }
 
 static void describe_wrong(const judge *s, const char *operand, armq_dtype dtype, int64_t row,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/fp_control.h"
 #include "harness/generate.h"
 #include "kernels/api/names.h"
 #include "reference/formats.h"
@@ -159,6 +160,23 @@ void trial_inspect(trial *t) {
     }
 }
 
+void trial_enter(trial *t) {
+    t->fp_before = fp_control_get();
+    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+}
+
+void trial_leave(trial *t) {
+    watch_call_end(t->watch);
+    uint64_t after = fp_control_get();
+    if (after == t->fp_before)
+        return;
+    fp_control_set(t->fp_before);
+    if (note(&t->root->fp_control, ""))
+        failure_set(&t->root->fp_control.failure,
+                    "FPCR was 0x%" PRIx64 " before a call and is 0x%" PRIx64 " after", t->fp_before,
+                    after);
+}
+
 /* --- Set-up ----------------------------------------------------------------------------------- */
 
 static bool power_of_two(uint32_t value) { return value && (value & (value - 1)) == 0; }
@@ -235,9 +253,9 @@ static bool pack(trial *t, const operands *data, check_failure *failure) {
         failure_set(failure, "the provider has no pack, but query accepted an op with weights");
         return false;
     }
-    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    trial_enter(t);
     armq_status status = operand_pack(t->provider, &t->c, t->weights, &t->support, data);
-    watch_call_end(t->watch);
+    trial_leave(t);
     return status == ARMQ_OK ? true : call_failed(failure, "pack", status);
 }
 
@@ -245,9 +263,9 @@ static bool prepare(trial *t, const operands *data, check_failure *failure) {
     const void *packed[2] = {data->at[OPERAND_PACKED], data->at[OPERAND_PACKED2]};
     if (!t->provider->prepare)
         return true;
-    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    trial_enter(t);
     armq_status status = t->provider->prepare(&t->c.desc, packed, &t->plan);
-    watch_call_end(t->watch);
+    trial_leave(t);
     return status == ARMQ_OK ? true : call_failed(failure, "prepare", status);
 }
 
@@ -430,11 +448,11 @@ armq_status trial_call(trial *t, const call_options *options) {
     trial_args(t, options->threads ? options->threads : t->c.threads > 1 ? &own : NULL, &args);
     trial_poison(t, options->poison);
     fill_workspace(t, options->garbage);
-    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    trial_enter(t);
     armq_status status = options->before ? call_run(t->provider, &t->c.desc, t->plan, &args,
                                                     options->before, options->after)
                                          : t->provider->run(&t->c.desc, t->plan, &args);
-    watch_call_end(t->watch);
+    trial_leave(t);
     trial_inspect(t);
     return status;
 }

@@ -37,6 +37,8 @@ struct trial {
     trial *root;                    /* where damage is noted: itself, or what it derives from */
     damage changed;                 /* inputs or packed weights that differ (check inputs) */
     damage trampled;                /* bytes written outside buffers (check memory) */
+    damage fp_control;              /* FPCR (MXCSR) changed by a call (check registers) */
+    uint64_t fp_before;             /* between trial_enter and trial_leave */
     case_result *result;            /* in shared memory */
     watch *watch;
 };
@@ -76,6 +78,10 @@ bool trial_runs(trial *t, const call_options *options, const char *what, check_f
 
 /* Moves all buffers, fills them with the inputs and packs. Part of trial_call where needed. */
 bool trial_place(trial *t, guard_side side, check_failure *failure);
+
+/* Around every call into the provider: tells the watch, and notes and undoes a changed FPCR. */
+void trial_enter(trial *t);
+void trial_leave(trial *t);
 
 /* Takes over inputs of the same shapes, whose per-token operands replace the ones there are. */
 void trial_swap_tokens(trial *t, const inputs *in);

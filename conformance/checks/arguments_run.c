@@ -160,9 +160,9 @@ static bool outputs_untouched(const trial *t, const char *what, check_failure *f
 }
 
 static bool run_refuses(trial *t, const run_call *call, const char *what, check_failure *failure) {
-    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    trial_enter(t);
     armq_status status = t->provider->run(&t->c.desc, t->plan, &call->args);
-    watch_call_end(t->watch);
+    trial_leave(t);
     trial_inspect(t);
     if (status == ARMQ_OK) {
         failure_set(failure, "run accepts %s", what);
@@ -257,10 +257,10 @@ static const struct {
 static bool pack_refuses(trial *t, const pack_call *call, const char *what,
                          check_failure *failure) {
     const guarded *g = &t->buffers[OPERAND_PACKED];
-    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    trial_enter(t);
     armq_status status = t->provider->pack(&t->c.desc, call->which, call->first, call->last,
                                            &call->weights, call->packed);
-    watch_call_end(t->watch);
+    trial_leave(t);
     if (status == ARMQ_OK) {
         failure_set(failure, "pack accepts %s", what);
         return false;
