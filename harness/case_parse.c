@@ -169,7 +169,7 @@ static build_result build_with_tiles(const parsed_line *p, const int32_t choice[
         context->tile_mnk[i] = PROVISIONAL_TILE;
     context->tiles_allowed = tiles != NULL;
     build_result result = build_case(p, choice, context, c, at);
-    if (result != BUILD_OK || !context->tiles_used)
+    if (result != BUILD_OK || !context->tiles_used || !tiles)
         return result;
     if (!tiles->tiles(tiles->ctx, c, context->tile_mnk)) {
         snprintf(context->why, context->why_bytes, "the provider refuses the case");

@@ -139,12 +139,13 @@ static void plan_extremes(x_row *r, float largest) {
         /* One extreme; the rest stays inside. */
         *(r->negative ? &r->high_place : &r->low_place) = -1;
     }
-    for (int tries = 0; tries < 64; tries++, other = stepped(r->dtype, other)) {
+    for (int tries = 0; tries < 64; tries++) {
         r->high = r->negative ? other : main;
         r->low = -(r->negative ? main : other);
         set_multiplier(r);
         if (other == 0 || is_zero_point_clear(r))
             break;
+        other = stepped(r->dtype, other);
     }
 }
 
@@ -386,7 +387,7 @@ void generate_float_row(const armq_case *c, int64_t row, void *data, int64_t len
         .key = random_row_key(c, OPERAND_X, row),
     };
     row_filler *const *cycle = cycles[c->data];
-    int64_t count = 0;
+    int64_t count = 1;
     while (count < CYCLE_MAX && cycle[count])
         count++;
     cycle[row % count](&r);

@@ -95,14 +95,14 @@ static uint64_t read_midr(void) {
     return 0;
 }
 
-/* By implementer (bits 31:24) and part (15:4); Arm's technical reference manuals. */
+/* By implementer (bits 31:24) and part (15:4): Arm's technical reference manuals; QEMU's own. */
 static const struct {
     unsigned implementer, part;
     const char *name;
 } known_cores[] = {
     {0x41, 0xd08, "cortex-a72"},  {0x41, 0xd0b, "cortex-a76"},  {0x41, 0xd0c, "neoverse-n1"},
     {0x41, 0xd40, "neoverse-v1"}, {0x41, 0xd49, "neoverse-n2"}, {0x41, 0xd4f, "neoverse-v2"},
-    {0x41, 0xd83, "neoverse-v3"}, {0x41, 0xd8e, "neoverse-n3"},
+    {0x41, 0xd83, "neoverse-v3"}, {0x41, 0xd8e, "neoverse-n3"}, {0x00, 0x051, "max"},
 };
 
 static void name_cpu(machine_info *m) {

@@ -117,7 +117,7 @@ static void place(const logical_line *line, const char *file, case_error *error)
 static bool append_segment(logical_line *line, const char *text, size_t length) {
     if (line->segments == SEGMENTS_MAX)
         return false;
-    if (line->length + length + 1 > line->capacity) {
+    if (!line->text || line->length + length + 1 > line->capacity) {
         size_t capacity = 2 * (line->length + length + 1);
         char *grown = realloc(line->text, capacity);
         if (!grown)

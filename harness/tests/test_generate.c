@@ -405,8 +405,8 @@ static void test_gemm_extremes(void **state) {
             int64_t sum = (int64_t)output(t, row, n);
             most = sum > most ? sum : most;
             least = sum < least ? sum : least;
-            all_127 |= sum == 16 * 127 * 127;
-            mixed |= sum == 16 * 128 * 127;
+            all_127 |= sum == INT64_C(16) * 127 * 127;
+            mixed |= sum == INT64_C(16) * 128 * 127;
         }
     assert_int_equal(most, 262144); /* 16 * -128 * -128 */
     assert_int_equal(least, -16 * 128 * 127);
