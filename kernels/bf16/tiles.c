@@ -50,6 +50,16 @@ INLINE void store_sums(const int rows, const int panels, float *acc, const float
     }
 }
 
+/* A panel's k step. LD1 of four registers wants four neighbours, which costs copies where two
+ * panels and two row pairs leave few registers free. */
+INLINE bfloat16x8x4_t load_columns(const int panels, const bfloat16_t *b) {
+    if (panels != 2)
+        return vld1q_bf16_x4(b);
+    bfloat16x8x4_t columns;
+    UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) { columns.val[c] = vld1q_bf16(b + PAIR * c); }
+    return columns;
+}
+
 INLINE void bfmmla_tile(const int rows, const int panels, int64_t k_steps, const bfloat16_t *a,
                         const bfloat16_t *b, size_t b_stride, float *acc, bool accumulate) {
     const int pairs = (rows + 1) / 2, width = COLUMN_PAIRS * panels;
@@ -65,11 +75,14 @@ INLINE void bfmmla_tile(const int rows, const int panels, int64_t k_steps, const
         UNROLL for (int r = 0; r < pairs; r++) row[r] = vld1q_bf16(a + PAIR * r);
         a += PAIR * pairs;
         UNROLL for (int p = 0; p < panels; p++) {
-            bfloat16x8x4_t column = vld1q_bf16_x4(b + (size_t)p * stride);
+            bfloat16x8x4_t column = load_columns(panels, b + (size_t)p * stride);
             UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) UNROLL for (int r = 0; r < pairs; r++) {
                 float32x4_t *to = &sum[r * width + p * COLUMN_PAIRS + c];
                 *to = vbfmmlaq_f32(*to, row[r], column.val[c]);
             }
+            /* One panel after the other, or the compiler's scheduler runs out of registers. */
+            if (panels > 1)
+                __asm__("" : "+r"(b) : "w"(sum[p * COLUMN_PAIRS]));
         }
         b += PAIR * COLUMN_PAIRS;
     }

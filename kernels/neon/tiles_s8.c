@@ -26,8 +26,12 @@ INLINE void smull_columns(const int rows, int64_t k_steps, const int8_t *a, cons
         a += STEP * rows;
         UNROLL for (int c = 0; c < COLUMNS; c++) {
             int8x16_t column = vld1q_s8(b + STEP * c);
-            UNROLL for (int r = 0; r < rows; r++) sum[r * COLUMNS + c] =
-                multiply_add(sum[r * COLUMNS + c], row[r], column);
+            UNROLL for (int r = 0; r < rows; r++) {
+                int32x4_t *to = &sum[r * COLUMNS + c];
+                *to = multiply_add(*to, row[r], column);
+                /* One after the other, or the compiler's scheduler runs out of registers. */
+                __asm__("" : "+w"(column), "+r"(b) : "w"(*to));
+            }
         }
         b += STEP * ARMQ_TILE_COLUMNS;
     }
