@@ -33,6 +33,7 @@ static void escapes(void **state) {
         {"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
         {"\xe9 \xc3 \xc0\x80", "? ? ??"},         /* no UTF-8: Latin-1, cut, overlong */
         {"\xed\xa0\x80 \xef\xbf\xbf", "??? ???"}, /* a surrogate, U+FFFF */
+        {"\xe0\x80\x80", "???"},                  /* overlong, three bytes */
         {"\xf4\x90\x80\x80", "????"},             /* beyond U+10FFFF */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

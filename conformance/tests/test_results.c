@@ -168,6 +168,9 @@ static void resumes_behind_a_cut_line(void **state) {
     assert_non_null(file);
     assert_false(complete);
     assert_true(outcomes[0].done && outcomes[1].done && !outcomes[2].done);
+    char *left = read_all(r.path);
+    assert_int_equal(left[strlen(left) - 1], '\n');
+    free(left);
     case_result result = {.status = CASE_PASSED};
     json_t *record = results_case_record(&r.p, &r.p.tasks[2], &result);
     assert_true(results_write(file, record));
