@@ -50,7 +50,7 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 void watch_install(watch *w) {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
     const struct rlimit no_core = {0, 0};
-    stack_t stack = {.ss_size = 64 * 1024};
+    stack_t stack = {.ss_size = (size_t)64 * 1024};
     stack.ss_sp = malloc(stack.ss_size); /* for the life of the process */
     installed = w;
     setrlimit(RLIMIT_CORE, &no_core);

@@ -28,7 +28,7 @@ size_t naive_scratch_bytes(const armq_desc *desc) {
 int64_t naive_dot_s8(const int8_t *q, int32_t zero, const int8_t *w, int64_t k) {
     int64_t sum = 0;
     for (int64_t i = 0; i < k; i++)
-        sum += (q[i] - zero) * w[i];
+        sum += (int64_t)(q[i] - zero) * w[i];
     return sum;
 }
 
