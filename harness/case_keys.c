@@ -372,14 +372,14 @@ void case_key_names(armq_op op, char *text, size_t bytes) {
                                      case_keys[i].name);
 }
 
-static void print_ops(const case_key *key, FILE *out) {
-    if (key->ops == ALL) {
+static void print_ops(unsigned ops, FILE *out) {
+    if (ops == ALL) {
         fputs("all", out);
         return;
     }
     bool first = true;
     for (int op = 0; op < ARMQ_OP_COUNT; op++)
-        if (case_key_is_of(key, (armq_op)op)) {
+        if ((ops >> op) & 1u) {
             fprintf(out, "%s%s", first ? "" : " ", armq_op_name((armq_op)op));
             first = false;
         }
@@ -395,10 +395,17 @@ void case_print_keys(FILE *out) {
         else if (!key->fallback)
             fputs("; required", out);
         fprintf(out, "\n  %-12s   ops: ", "");
-        print_ops(key, out);
+        print_ops(key->ops, out);
         fputc('\n', out);
     }
     fputs("  kinds of data:\n", out);
-    for (int i = 0; i < DATA_KIND_COUNT; i++)
-        fprintf(out, "  %-12s   %s\n", data_kind_name((data_kind)i), data_kind_help((data_kind)i));
+    for (int i = 0; i < DATA_KIND_COUNT; i++) {
+        unsigned ops = 0;
+        for (int op = 0; op < ARMQ_OP_COUNT; op++)
+            ops |= data_kind_exists((armq_op)op, (data_kind)i) ? 1u << op : 0;
+        fprintf(out, "  %-12s   %s\n  %-12s   ops: ", data_kind_name((data_kind)i),
+                data_kind_help((data_kind)i), "");
+        print_ops(ops, out);
+        fputc('\n', out);
+    }
 }

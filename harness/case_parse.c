@@ -134,6 +134,14 @@ static bool read_line(parsed_line *p) {
 
 typedef enum { BUILD_OK, BUILD_DROP, BUILD_ERROR } build_result;
 
+/* A case that does not resolve is refused with a sentence that starts with the key at fault, as in
+ * "dialect=..." or "group_size = 48 ...": the value it was given, or the start of the line. */
+static const char *place_of_fault(const parsed_line *p, const int32_t choice[KEY_COUNT],
+                                  const char *why) {
+    int index = find_key(p->op, why, strcspn(why, " ="));
+    return index >= 0 && p->counts[index] > 0 ? p->values[index][choice[index]].text : p->line;
+}
+
 /* Combination `choice` of the product, with tiles in place of tile expressions. A value that cannot
  * be read is an error of the line; *at then points to it. */
 static build_result build_case(const parsed_line *p, const int32_t choice[KEY_COUNT],
@@ -157,8 +165,10 @@ static build_result build_case(const parsed_line *p, const int32_t choice[KEY_CO
         if (!key->parse(key, c, text, context))
             return context->out_of_range ? BUILD_DROP : BUILD_ERROR;
     }
-    *at = p->line;
-    return case_resolve(c, context->why, context->why_bytes) ? BUILD_OK : BUILD_DROP;
+    if (case_resolve(c, context->why, context->why_bytes))
+        return BUILD_OK;
+    *at = place_of_fault(p, choice, context->why);
+    return BUILD_DROP;
 }
 
 /* As build_case, but asks for real tile sizes when the values name them. */

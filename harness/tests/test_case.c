@@ -178,17 +178,37 @@ static void test_refusals(void **state) {
     refused("quantize tokens=1 k=8 in=f64", 26, "in=f64; allowed are f32, bf16, f16");
     refused("quantize tokens=1 k=8 dialect=none", 31, "allowed are exact, sglang-w8a8, vllm-w8a8");
     refused("quantize tokens=1 k=8 data=random", 28, "allowed are normal, ties, extremes");
-    refused("quantize tokens=1 k=8 in=f32 dialect=sglang-w8a8", 1, "does not define this input");
-    refused("linear_w8a8 tokens=1 n=1 k=8 out=f32 dialect=sglang-w8a8", 1, "out=f32: the dialect");
+    refused("quantize tokens=1 k=8 in=f32 dialect=sglang-w8a8", 38, "does not define this input");
+    refused("linear_w8a8 tokens=1 n=1 k=8 out=f32 dialect=sglang-w8a8", 46, "out=f32: the dialect");
     refused("quantize tokens=1 k=tile_k+1", 21, "tile sizes are known only");
     refused("linear_w8a8 tokens=1 n=1 k=8 bias=yes", 35, "bias=yes; allowed are 0, 1");
-    refused("gemm_s8s8s32 tokens=1 n=1 k=8 data=ties", 1, "data=ties does not exist for gemm");
+    refused("gemm_s8s8s32 tokens=1 n=1 k=8 data=ties", 36, "data=ties does not exist for gemm");
     refused("gemm_s8s8s32 tokens=1 n=4611686018427387904 k=8", 1, "more than 2^62 bytes");
-    refused("gemm_s8s8s32 tokens=4 n=1 k=8 x_pad=4611686018427387904", 1, "x_pad=46116860184273");
-    refused("linear_w4a8 tokens=1 n=1 k=40 group_size=32", 1, "does not divide k = 40");
+    refused("gemm_s8s8s32 tokens=4 n=1 k=8 x_pad=4611686018427387904", 37, "x_pad=46116860184273");
+    refused("linear_w4a8 tokens=1 n=1 k=40 group_size=32", 42, "does not divide k = 40");
     refused("quantize tokens=1 k=8 in=f32,f16 dialect=sglang-w8a8", 1, "none of the 2 comb");
     refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 w13_bias=in w2_bias=f32",
             81, "both biases have one dtype");
+}
+
+static void test_key_table_is_printed(void **state) {
+    (void)state;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    case_print_keys(out);
+    assert_int_equal(fclose(out), 0);
+    static const char *const wanted[] = {
+        "  tokens       rows of x (M)\n                 values: integer; required\n"
+        "                 ops: all\n",
+        "ops: linear_w8a8 linear_w4a8 linear_bf16\n",
+        "values: silu, gelu, gelu_tanh, swigluoai; default silu\n",
+        "ops: quantize linear_w8a8\n", /* of data=ties */
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        assert_non_null(strstr(text, wanted[i]));
+    free(text);
 }
 
 static void test_huge_product_is_refused(void **state) {
@@ -424,6 +444,7 @@ int main(void) {
         cmocka_unit_test(test_canonical_text),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_key_table_is_printed),
         cmocka_unit_test(test_huge_product_is_refused),
         cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_sweep),
