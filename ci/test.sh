@@ -64,7 +64,7 @@ count_unittest() {
             failed += value("failures") + value("errors") + value("unexpected successes")
             skipped += value("skipped")
         }
-        END { good = ran - failed - skipped; print good > 0 ? good : 0, failed + 0, skipped + 0 }' "$1"
+        END { good = ran - failed - skipped; print (good > 0 ? good : 0), failed + 0, skipped + 0 }' "$1"
 }
 
 # ---- Running a step ---------------------------------------------------------------------------
