@@ -140,6 +140,10 @@ def _check_run(where, record):
     for provider in record["providers"]:
         if not isinstance(provider, dict) or not isinstance(provider.get("name"), str):
             raise LoadError(f"{where}: a provider without a name")
+        if not isinstance(provider.get("required", []), list):
+            raise LoadError(f"{where}: what provider '{provider['name']}' requires is no list")
+    if not isinstance(record["machine"].get("cpu", ""), str):
+        raise LoadError(f"{where}: the machine's 'cpu' is no text")
 
 
 def _check_case(where, record):
@@ -154,15 +158,27 @@ def _check_case(where, record):
     for failure in record.get("failures", []):
         if not isinstance(failure, dict):
             raise LoadError(f"{where}: a failure that is not an object")
-    bins = record.get("quality", {}).get("histogram")
-    if bins is not None and (not isinstance(bins, list) or len(bins) != HISTOGRAM_BINS):
-        raise LoadError(f"{where}: a histogram without {HISTOGRAM_BINS} bins")
+    if "quality" in record:
+        _check_quality(where, record["quality"])
+
+
+def _is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _check_quality(where, quality):
+    for key in ("judged", "ambiguous"):
+        if not _is_count(quality.get(key)):
+            raise LoadError(f"{where}: the quality's '{key}' is no count")
+    bins = quality.get("histogram")
+    if not isinstance(bins, list) or len(bins) != HISTOGRAM_BINS or not all(map(_is_count, bins)):
+        raise LoadError(f"{where}: a histogram without {HISTOGRAM_BINS} counts")
 
 
 def _check_ledger(where, record):
     for key in ("planned",) + STATUSES:
-        if not isinstance(record.get(key), int) or isinstance(record.get(key), bool):
-            raise LoadError(f"{where}: the ledger's '{key}' is no whole number")
+        if not _is_count(record.get(key)):
+            raise LoadError(f"{where}: the ledger's '{key}' is no count")
 
 
 def _records(path, text):
@@ -204,7 +220,6 @@ def load_conform(path):
             raise LoadError(f"{where}: the first record must be of type 'run', this is '{kind}'")
         if kind == "case":
             _check_case(where, record)
-            cases.pop((record["case"], record["provider"]), None)
             cases[record["case"], record["provider"]] = record
         elif kind == "ledger":
             _check_ledger(where, record)
@@ -229,15 +244,14 @@ def _bench_row(where, row):
     if not slash or not case.strip():
         raise LoadError(f"{where}: benchmark '{name}' is not named PROVIDER/CASE")
     counters = {key: number(value) for key, value in row.items()
-                if key not in _ROW_KEYS and isinstance(value, (int, float))
-                and not isinstance(value, bool)}
+                if key not in _ROW_KEYS and math.isfinite(number(value))}
     error = row.get("error_message", "no reason given") if row.get("error_occurred") else None
     return BenchRow(provider, case, str(row.get("label", "")), error, [], counters)
 
 
 def _row_seconds(where, row):
     unit, time = row.get("time_unit"), number(row.get("real_time"))
-    if unit not in _SECONDS or not time >= 0:
+    if unit not in tuple(_SECONDS) or not 0 <= time < math.inf:
         raise LoadError(f"{where}: benchmark '{row['run_name']}' has no usable real_time")
     return time * _SECONDS[unit]
 

@@ -283,7 +283,7 @@ def quality_table(runs):
     for run in runs:
         for case in run.cases:
             quality = case.get("quality")
-            if quality and number(quality.get("judged")) > 0:
+            if quality and quality["judged"] > 0:
                 groups[case["op"], case["dialect"], case["out"]].append(quality)
     return [quality_row(key, group) for key, group in sorted(groups.items())]
 
@@ -294,8 +294,8 @@ def quality_row(key, group):
 
     row = Quality(key)
     judged = column("judged")
-    row.judged = int(sum(judged))
-    row.ambiguous = int(sum(finite(column("ambiguous"))))
+    row.judged = sum(quality["judged"] for quality in group)
+    row.ambiguous = sum(quality["ambiguous"] for quality in group)
     row.half_median = weighted_median(
         (half, weight) for half, weight in zip(column("half_median"), judged)
         if not math.isnan(half))
@@ -306,8 +306,8 @@ def quality_row(key, group):
     row.sqnr_median = median(sqnr) if sqnr else math.nan
     row.sqnr_min = min(sqnr, default=math.nan)
     for quality in group:
-        for i, count in enumerate(quality.get("histogram") or []):
-            row.histogram[i] += int(count)
+        for i, elements in enumerate(quality["histogram"]):
+            row.histogram[i] += elements
     return row
 
 
@@ -390,7 +390,7 @@ def figure(value, digits=3):
 def amount(value):
     """A time or a rate: three or four digits, never an exponent."""
     value = number(value)
-    if math.isnan(value):
+    if not math.isfinite(value):
         return "–"
     if value == 0 or abs(value) >= 1000:
         return count(round(value))

@@ -42,11 +42,11 @@ def _svg(figure, name, description):
     """The figure as an <svg> element whose ids cannot meet those of another one."""
     out = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(out, format="svg")
     plt.close(figure)
     text = out.getvalue()
     text = text[text.index("<svg"):]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)  # holds the date
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r"url\(#", f"url(#{name}-", text)
     text = re.sub(r'href="#', f'href="#{name}-', text)
@@ -108,16 +108,17 @@ def _panel(axes, name, cells):
     values = [[cells.get((layer, count), math.nan) for count in tokens] for layer in layers]
     norm = TwoSlopeNorm(vmin=math.log2(SLOWEST), vcenter=0, vmax=math.log2(FASTEST))
     shades = [[math.log2(v) if v > 0 else math.nan for v in line] for line in values]
-    image = axes.imshow(shades, cmap="RdBu", norm=norm, aspect="auto")
+    mesh = axes.pcolormesh(shades, cmap="RdBu", norm=norm, edgecolors="white", linewidth=1)
+    axes.invert_yaxis()
     for y, line in enumerate(values):
         for x, value in enumerate(line):
             if math.isnan(value):
                 continue
-            axes.text(x, y, f"{value:.2f}×", ha="center", va="center",
-                      color=_readable(image.cmap(norm(shades[y][x]))))
-    axes.set_xticks(range(len(tokens)))
+            axes.text(x + 0.5, y + 0.5, f"{value:.2f}×", ha="center", va="center",
+                      color=_readable(mesh.cmap(norm(shades[y][x]))))
+    axes.set_xticks([x + 0.5 for x in range(len(tokens))])
     axes.set_xticklabels([str(count) for count in tokens])
-    axes.set_yticks(range(len(layers)))
+    axes.set_yticks([y + 0.5 for y in range(len(layers))])
     axes.set_yticklabels(layers)
     axes.set_xlabel("tokens")
     axes.set_title(name, loc="left")

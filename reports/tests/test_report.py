@@ -195,6 +195,12 @@ class IntervalQuality(ReportCase):
         self.assertTrue(math.isnan(row.usage_max))
         self.assertEqual(row.targets, [("half-width", True), ("ambiguous", True)])
 
+    def test_weighted_median(self):
+        self.assertEqual(model.weighted_median([(9, 1), (1, 1), (2, 3)]), 2)
+        self.assertEqual(model.weighted_median([(2, 1), (1, 1)]), 1)
+        self.assertEqual(model.weighted_median([(5, 0), (7, 2)]), 7)
+        self.assertTrue(math.isnan(model.weighted_median([])))
+
     def test_over_target_is_marked(self):
         cases = [fx.case_record(1, quality=fx.quality(100, 3, 2.1e-5, 4e-5, bins={16: 100})),
                  fx.case_record(2, out="f32", quality=fx.quality(100, 100, 1e-6, 1e-6, 0.95,
@@ -262,9 +268,8 @@ class Benchmarks(ReportCase):
         self.assertIn("a kernel 20.00 3 50.00 25.00 1 000 000 500 000 2.000", text)
 
     def test_emulated_time_is_never_performance(self):
-        for path in (self.write(emulated=True),
-                     self.write(emulated=True, time_is_performance="true"),
-                     self.write(emulated=False, time_is_performance="false")):
+        for emulated, claim in ((True, "false"), (True, "true"), (False, "false")):
+            path = self.write(emulated, time_is_performance=claim)
             bench = load.load_bench(path)
             self.assertEqual(model.speedups(bench), [])
             page = self.bench_page(path)
@@ -309,10 +314,14 @@ class Page(ReportCase):
         self.assertIn("&lt;script&gt;", page)
 
     def test_self_contained(self):
+        bench = fx.write_bench(self.folder / "b.json", [
+            fx.bench_row("i8mm/linear_w8a8 tokens=1 n=1 k=1", 1),
+            fx.bench_row("bf16/linear_bf16 tokens=1 n=1 k=1", 1)], emulated=False)
         page = self.page([fx.run_record(1), fx.ledger_record(passed=1), fx.case_record(
-            1, quality=fx.quality(100, 0, 1e-6, 1e-6, bins={12: 100}))])
-        self.assertNotRegex(page, r'(src|href)="(?!#)')
-        self.assertNotRegex(page, r"@import|url\((?!#)")
+            1, quality=fx.quality(100, 0, 1e-6, 1e-6, bins={12: 100}))], "--bench", bench)
+        self.assertEqual(page.count("<svg "), 2)
+        self.assertEqual(re.findall(r'(?:src|href)="(?!#)[^"]*', page), [])
+        self.assertEqual(re.findall(r"@import|url\((?!#).*", page), [])
         ids = re.findall(r'\bid="([^"]*)"', page)
         self.assertEqual(len(ids), len(set(ids)))
 
@@ -320,7 +329,7 @@ class Page(ReportCase):
         path = self.lines([fx.run_record(1), fx.ledger_record(passed=1), fx.case_record(
             1, quality=fx.quality(100, 0, 1e-6, 1e-6, bins={12: 100}))])
         pages = [report.render([load.load_conform(path)], [], "now") for _ in range(2)]
-        self.assertEqual(pages[0], pages[1])
+        self.assertTrue(pages[0] == pages[1], "two pages of the same files differ")
 
     def test_emulation_is_said(self):
         records = [fx.run_record(1), fx.case_record(1), fx.ledger_record(passed=1)]
@@ -366,7 +375,8 @@ class BadInput(ReportCase):
         for message, change in ((":2: status 'fine'; allowed: passed", {"status": "fine"}),
                                 (":2: 'provider' is 3", {"provider": 3}),
                                 (":2: check value is 'good'", {"checks": {"value": "good"}}),
-                                (":2: a histogram without 24", {"quality": {"histogram": [1]}})):
+                                (":2: a histogram without 24", {"quality": {
+                                    "judged": 1, "ambiguous": 0, "histogram": [1]}})):
             bad = json.dumps(fx.case_record(1, **change))
             self.conform_refused(message, f"{run}\n{bad}\n{case}\n")
         self.conform_refused(":2: a record of type 'case' without 'provider'",
@@ -392,6 +402,12 @@ class BadInput(ReportCase):
             status = report.main(["--conform", path, "--out", str(self.folder / "no" / "x.html")])
         self.assertEqual(status, 2)
         self.assertIn("x.html: No such file", err.getvalue())
+        (self.folder / "report.html").mkdir()
+        with contextlib.redirect_stderr(err):
+            status = report.main(["--conform", path, "--out", str(self.folder / "report.html")])
+        self.assertEqual(status, 2)
+        self.assertIn("report.html: Is a directory", err.getvalue())
+        self.assertEqual(list(self.folder.glob(".report*")), [])
 
 
 if __name__ == "__main__":
