@@ -10,7 +10,8 @@ static const uint8_t canary = 0xc9;
 
 /* Inaccessible bytes on each side: more than a page, so that an access some rows away is still
  * recognised. */
-enum { GUARD_BYTES = 64 * 1024, ODD_BOUNDARY = 64, OPEN_MAX_GUARDS = 512 };
+enum { GUARD_BYTES = 64 * 1024, OPEN_MAX_GUARDS = 512 };
+static const size_t odd_boundary = 64;
 
 /* Read by guard_describe in a signal handler, hence a plain table. */
 static const guarded *volatile open_guards[OPEN_MAX_GUARDS];
@@ -43,7 +44,7 @@ bool guard_open(guarded *g, const char *name, size_t bytes, size_t align, guard_
     size_t page = page_bytes(), guard = round_up(GUARD_BYTES, page);
     *g = (guarded){.name = name, .bytes = bytes, .align = align ? align : 1};
     /* Room for the odd placement, and for aligning the start beyond a page. */
-    size_t slack = 2 * ODD_BOUNDARY + 2 * g->align;
+    size_t slack = 2 * odd_boundary + 2 * g->align;
     if (bytes > SIZE_MAX / 2 || g->align > SIZE_MAX / 8)
         return false;
     g->region_bytes = bytes ? round_up(bytes + slack, page) : 0;
@@ -78,7 +79,7 @@ static uint8_t *place_of(const guarded *g, guard_side side) {
     case GUARD_END:
         return (uint8_t *)((region + g->region_bytes - g->bytes) & mask);
     case GUARD_ODD: {
-        size_t offset = g->align >= ODD_BOUNDARY ? g->align : ODD_BOUNDARY + g->align;
+        size_t offset = g->align >= odd_boundary ? g->align : odd_boundary + g->align;
         return (uint8_t *)(((region + g->align - 1) & mask) + offset);
     }
     default:

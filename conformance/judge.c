@@ -250,7 +250,7 @@ static bool judge_open(judge *s, const judgement *j, int64_t columns, int64_t el
     s->columns = malloc((size_t)(columns + 1) * sizeof *s->columns);
     s->q = malloc((size_t)d->k + 1);
     s->half_capacity = j->quality ? elements : 0;
-    s->halves = malloc((size_t)(s->half_capacity + 1) * sizeof *s->halves);
+    s->halves = calloc((size_t)s->half_capacity + 1, sizeof *s->halves);
     if (s->reference && s->intervals && s->columns && s->q && s->halves)
         return true;
     snprintf(j->failure->detail, sizeof j->failure->detail,

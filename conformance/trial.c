@@ -14,13 +14,14 @@
 
 /* Above either, a call or a copy costs too much to be repeated for every check. */
 static const int64_t large_macs = INT64_C(64) << 20;
+static const int64_t large_macs_bf16 = INT64_C(4) << 20; /* a tenth of the speed, emulated */
 static const int64_t large_weights = INT64_C(16) << 20;
 
 bool trial_is_large(const armq_case *c) {
     const armq_desc *d = &c->desc;
     int64_t experts = d->experts > 0 ? d->experts : 1;
-    return case_macs(c) > large_macs || d->n * d->k > large_weights ||
-           experts * d->hidden * d->intermediate > large_weights / 3;
+    return case_macs(c) > (armq_op_is_bf16(d->op) ? large_macs_bf16 : large_macs) ||
+           d->n * d->k > large_weights || experts * d->hidden * d->intermediate > large_weights / 3;
 }
 
 void failure_set(check_failure *failure, const char *format, ...) {

@@ -67,7 +67,7 @@ static check_status alone(trial *t, check_result *out) {
 static check_status half(trial *t, check_result *out) {
     static const char what[] = "half of the rows, from row 1";
     int64_t count = t->c.desc.tokens / 2;
-    int64_t *rows = malloc((size_t)count * sizeof *rows);
+    int64_t *rows = calloc((size_t)count, sizeof *rows);
     trial d;
     if (!rows)
         return check_skip(out, "no memory");

@@ -251,7 +251,7 @@ static const struct {
     {"value", LINEAR, .run = refuses_to_run, .words = "run returned"},
     {"value", LINEAR, .run = stale_last, .words = "y[6][8] is NaN (0xffffffff)"},
     {"written", LINEAR, .run = stale_last, .words = "y[6][8] is never written"},
-    {"written", LINEAR " y_pad=3", .run = wrote_gap, .words = "byte offset 36: row 0, element 9"},
+    {"written", (LINEAR " y_pad=3"), .run = wrote_gap, .words = "byte offset 36: row 0, element 9"},
     {"memory", LINEAR, .run = wrote_before_y, .words = "1 bytes before the start"},
     {"inputs", LINEAR, .run = changed_x, .words = "x changed at byte offset 0"},
     {"inputs", LINEAR, .run = changed_packed, .words = "packed changed at byte offset 0"},
@@ -315,7 +315,7 @@ static void expect_pass(const char *line, const armq_provider *provider) {
 
 static const char *const right[] = {
     LINEAR,
-    LINEAR " bias=f32 threads=3",
+    (LINEAR " bias=f32 threads=3"),
     "linear_w8a8 tokens=0 n=9 k=40 dialect=sglang-w8a8 in=bf16 out=bf16",
     "linear_w8a8 tokens=5 n=0 k=40 dialect=sglang-w8a8 in=bf16 out=bf16",
     "linear_w8a8 tokens=5 n=9 k=0 dialect=vllm-w8a8 in=bf16 out=bf16 bias=f32",

@@ -18,9 +18,9 @@ static const freivalds_product product = {x, STRIDE, w, y, TOKENS, N, K};
 
 static int fill(void **state) {
     (void)state;
-    for (int64_t i = 0; i < TOKENS * STRIDE; i++)
+    for (int64_t i = 0; i < (int64_t)TOKENS * STRIDE; i++)
         x[i] = (int8_t)random_u64(1, 0, (uint64_t)i);
-    for (int64_t i = 0; i < N * K; i++)
+    for (int64_t i = 0; i < (int64_t)N * K; i++)
         w[i] = (int8_t)random_u64(1, 1, (uint64_t)i);
     w[0] = x[0] = -128;
     for (int64_t m = 0; m < TOKENS; m++)
@@ -42,7 +42,7 @@ static void a_right_product_is_equal(void **state) {
 
 static void any_accumulator_off_by_one_is_found_in_its_row(void **state) {
     (void)state;
-    for (int64_t i = 0; i < TOKENS * N; i++) {
+    for (int64_t i = 0; i < (int64_t)TOKENS * N; i++) {
         int64_t row = -1;
         int32_t right = y[i];
         y[i] = right + (i % 2 ? 1 : -1);
@@ -62,13 +62,13 @@ static void swapped_and_compensating_errors_are_found(void **state) {
     assert_int_equal(row, 1);
     y[N + 3] -= 7;
     y[N + 4] += 7;
-    int32_t other = y[4 * N];
-    y[4 * N] = y[4 * N + 1];
-    y[4 * N + 1] = other;
+    int32_t *last = &y[(size_t)4 * N], other = last[0];
+    last[0] = last[1];
+    last[1] = other;
     assert_int_equal(freivalds_check(&product, 1, 1, &row), FREIVALDS_DIFFERENT);
     assert_int_equal(row, 4);
-    y[4 * N + 1] = y[4 * N];
-    y[4 * N] = other;
+    last[1] = last[0];
+    last[0] = other;
     assert_int_equal(freivalds_check(&product, 1, 1, &row), FREIVALDS_EQUAL);
 }
 
