@@ -99,6 +99,24 @@ static void print_not_claimed(FILE *out, const plan *p, const outcome *outcomes,
         fprintf(out, " case(s)\n");
 }
 
+/* Why the first case of a cell was skipped, for providers that do run here. */
+static void print_refusals(FILE *out, const plan *p, const outcome *outcomes) {
+    for (int64_t cell = 0; cell < p->provider_count * ARMQ_OP_COUNT; cell++) {
+        const provider_info *info = &p->providers[cell / ARMQ_OP_COUNT];
+        ledger l = ledger_sum(p, outcomes, is_cell, cell);
+        for (int64_t i = 0; info->runs_here && l.skipped > 0 && i < p->count; i++) {
+            if (!is_cell(&p->tasks[i], cell) || !outcomes[i].done ||
+                outcomes[i].status != CASE_SKIPPED)
+                continue;
+            fprintf(out, "%s: %" PRId64 " of %s skipped, %s%s\n", info->name, l.skipped,
+                    armq_op_name(p->tasks[i].c.desc.op),
+                    l.skipped > 1 ? "the first because: " : "because: ",
+                    outcomes[i].message ? outcomes[i].message : "");
+            break;
+        }
+    }
+}
+
 void ledger_print_table(FILE *out, const plan *p, const outcome *outcomes) {
     print_rows(out, p, outcomes);
     for (int64_t i = 0; i < p->provider_count; i++)
@@ -106,6 +124,7 @@ void ledger_print_table(FILE *out, const plan *p, const outcome *outcomes) {
     for (int64_t i = 0; i < p->provider_count; i++)
         if (!p->providers[i].runs_here && !p->providers[i].broken)
             fprintf(out, "%s: skipped, %s\n", p->providers[i].name, p->providers[i].why);
+    print_refusals(out, p, outcomes);
     if (p->dropped)
         fprintf(out, "%" PRId64 " combination(s) that no dialect defines were left out\n",
                 p->dropped);

@@ -103,11 +103,36 @@ static void table_says_what_was_not_claimed(void **state) {
     options_free(&o);
 }
 
+static void table_says_why_cases_were_skipped(void **state) {
+    (void)state;
+    options o;
+    plan p;
+    char *text = NULL;
+    size_t bytes = 0;
+    make_plan(
+        &o, &p,
+        (const char *const[]){"--provider", "naive", "gemm_s8s8s32 tokens=1,2,3 n=3 k=4", NULL});
+    outcome outcomes[3] = {{.done = true, .status = CASE_PASSED},
+                           {.done = true, .status = CASE_SKIPPED, .message = (char *)"too odd"},
+                           {.done = true, .status = CASE_SKIPPED, .message = (char *)"too big"}};
+    FILE *out = open_memstream(&text, &bytes);
+    ledger_print_table(out, &p, outcomes);
+    fclose(out);
+    assert_non_null(strstr(text, "naive: 2 of gemm_s8s8s32 skipped, the first because: too odd\n"));
+    assert_null(strstr(text, "too big"));
+    free(text);
+    plan_free(&p);
+    options_free(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_each_status_once),         cmocka_unit_test(says_the_sum),
-        cmocka_unit_test(exit_status_follows_from_it),     cmocka_unit_test(sums_what_is_done),
+        cmocka_unit_test(counts_each_status_once),
+        cmocka_unit_test(says_the_sum),
+        cmocka_unit_test(exit_status_follows_from_it),
+        cmocka_unit_test(sums_what_is_done),
         cmocka_unit_test(table_says_what_was_not_claimed),
+        cmocka_unit_test(table_says_why_cases_were_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
