@@ -25,7 +25,7 @@ typedef struct {
     FILE *json, *junit;
     bool complete; /* the resumed file holds its ledger already */
     char program[PATH_MAX];
-} session;
+} conform;
 
 /* --- --list --------------------------------------------------------------------------------------
  */
@@ -80,7 +80,7 @@ static int list_sweeps(void) {
     return EXIT_ALL_PASSED;
 }
 
-static int list(session *s) {
+static int list(conform *s) {
     switch (s->options.list) {
     case LIST_CASES:
         if (!plan_make(&s->plan, &s->options, stderr))
@@ -108,7 +108,7 @@ static int list(session *s) {
  */
 
 /* The launcher next to the build folder if there is one: build/aarch64/x -> build/x. */
-static void find_program(session *s, const char *argv0) {
+static void find_program(conform *s, const char *argv0) {
     const char *folder = "/aarch64/";
     const char *at = strstr(argv0, folder);
     snprintf(s->program, sizeof s->program, "%s", argv0);
@@ -124,7 +124,7 @@ static void find_program(session *s, const char *argv0) {
     snprintf(s->program, sizeof s->program, "%s", below ? launcher + length + 1 : launcher);
 }
 
-static void print_head(const session *s, int32_t jobs) {
+static void print_head(const conform *s, int32_t jobs) {
     const machine_info *m = machine();
     char features[128];
     provider_features(m->features, features, sizeof features);
@@ -153,7 +153,7 @@ static int64_t provider_index(const plan *p, const char *word) {
 }
 
 /* Before the run: a tier that cannot run ends it at once. */
-static int check_required(const session *s) {
+static int check_required(const conform *s) {
     for (int64_t i = 0; i < s->options.required.count; i++) {
         const char *word = s->options.required.items[i];
         int64_t at = provider_index(&s->plan, word);
@@ -175,7 +175,7 @@ static int check_required(const session *s) {
 }
 
 /* After it: a tier that ran no case was not judged. */
-static int check_required_ran(const session *s) {
+static int check_required_ran(const conform *s) {
     int status = EXIT_ALL_PASSED;
     for (int64_t i = 0; i < s->options.required.count; i++) {
         const char *word = s->options.required.items[i];
@@ -191,7 +191,7 @@ static int check_required_ran(const session *s) {
 /* --- The run -------------------------------------------------------------------------------------
  */
 
-static int open_files(session *s, int argc, char **argv) {
+static int open_files(conform *s, int argc, char **argv) {
     const options *o = &s->options;
     if (o->resume)
         s->json = results_resume(o->resume, &s->plan, s->outcomes, &s->complete, stderr);
@@ -211,7 +211,7 @@ static int open_files(session *s, int argc, char **argv) {
     return ok ? EXIT_ALL_PASSED : EXIT_USAGE;
 }
 
-static int finish(session *s) {
+static int finish(conform *s) {
     char text[160];
     ledger l = ledger_sum(&s->plan, s->outcomes, NULL, 0);
     int status = ledger_exit_status(&l);
@@ -238,7 +238,7 @@ static int finish(session *s) {
     return status == EXIT_ALL_PASSED ? required : status;
 }
 
-static int stopped(const session *s, run_end end) {
+static int stopped(const conform *s, run_end end) {
     ledger l = ledger_sum(&s->plan, s->outcomes, NULL, 0);
     const char *file = s->options.resume ? s->options.resume : s->options.json;
     printf("stopped after %" PRId64 " of %" PRId64 " cases, %" PRId64 " failed",
@@ -249,7 +249,7 @@ static int stopped(const session *s, run_end end) {
     return end == RUN_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_FAILURES;
 }
 
-static int run(session *s, int argc, char **argv) {
+static int run(conform *s, int argc, char **argv) {
     const options *o = &s->options;
     if (o->profile && !(s->profile = profile_load(o->profile, stderr)))
         return EXIT_USAGE;
@@ -274,7 +274,7 @@ static int run(session *s, int argc, char **argv) {
     return end == RUN_COMPLETE ? finish(s) : stopped(s, end);
 }
 
-static void close_session(session *s) {
+static void close_all(conform *s) {
     for (int64_t i = 0; s->outcomes && i < s->plan.count; i++)
         free(s->outcomes[i].message);
     free(s->outcomes);
@@ -288,7 +288,7 @@ static void close_session(session *s) {
 }
 
 int main(int argc, char **argv) {
-    session s = {0};
+    conform s = {0};
     int status = EXIT_ALL_PASSED;
     find_program(&s, argv[0]);
     switch (options_parse(&s.options, argc, argv, stdout, stderr)) {
@@ -301,6 +301,6 @@ int main(int argc, char **argv) {
         status = s.options.list != LIST_NOTHING ? list(&s) : run(&s, argc, argv);
         break;
     }
-    close_session(&s);
+    close_all(&s);
     return status;
 }

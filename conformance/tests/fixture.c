@@ -40,7 +40,10 @@ void make_plan(options *o, plan *p, const char *const *arguments) {
 }
 
 char *make_folder(void) {
-    char *folder = strdup("/tmp/armq-test-XXXXXX");
+    const char *parent = getenv("TMPDIR");
+    char path[400];
+    snprintf(path, sizeof path, "%s/armq-test-XXXXXX", parent ? parent : P_tmpdir);
+    char *folder = strdup(path);
     assert_non_null(folder);
     assert_non_null(mkdtemp(folder));
     return folder;

@@ -16,7 +16,7 @@
 #include "conformance/tests/fixture.h"
 
 static profile *load(const char *text, char **said) {
-    char *folder = make_folder(), path[128];
+    char *folder = make_folder(), path[512];
     size_t bytes = 0;
     snprintf(path, sizeof path, "%s/p", folder);
     FILE *file = fopen(path, "we");

@@ -21,7 +21,7 @@ typedef struct {
     options o;
     plan p;
     char *folder;
-    char path[128];
+    char path[512];
 } run;
 
 static const char *const arguments[] = {"--provider", "naive", "gemm_s8s8s32 tokens=1,2,3 n=3 k=4",

@@ -24,9 +24,9 @@ typedef struct {
     run_setup setup;
     char *said;
     size_t bytes;
-} session;
+} fixture;
 
-static void open_session(session *s, const char *const *arguments, int32_t jobs) {
+static void begin(fixture *s, const char *const *arguments, int32_t jobs) {
     make_plan(&s->o, &s->p, arguments);
     s->outcomes = calloc((size_t)s->p.count + 1, sizeof *s->outcomes);
     s->said = NULL;
@@ -35,7 +35,7 @@ static void open_session(session *s, const char *const *arguments, int32_t jobs)
     assert_non_null(s->setup.out);
 }
 
-static ledger close_session(session *s) {
+static ledger end(fixture *s) {
     ledger l = ledger_sum(&s->p, s->outcomes, NULL, 0);
     fclose(s->setup.out);
     for (int64_t i = 0; i < s->p.count; i++)
@@ -50,13 +50,13 @@ static ledger close_session(session *s) {
 static void every_case_gets_a_result(void **state) {
     (void)state;
     for (int32_t jobs = 1; jobs <= 5; jobs += 2) {
-        session s;
-        open_session(&s,
-                     (const char *const[]){"--provider", "naive,reference",
-                                           "gemm_s8s8s32 tokens=0,1,2,3,5 n=3 k=4,33", NULL},
-                     jobs);
+        fixture s;
+        begin(&s,
+              (const char *const[]){"--provider", "naive,reference",
+                                    "gemm_s8s8s32 tokens=0,1,2,3,5 n=3 k=4,33", NULL},
+              jobs);
         assert_int_equal(runner_run(&s.setup, s.outcomes), RUN_COMPLETE);
-        ledger l = close_session(&s);
+        ledger l = end(&s);
         assert_int_equal(l.planned, 20);
         assert_int_equal(l.passed, 20);
         assert_int_equal(ledger_exit_status(&l), EXIT_ALL_PASSED);
@@ -66,69 +66,66 @@ static void every_case_gets_a_result(void **state) {
 /* Refused by every provider: that is not a pass. */
 static void nothing_that_ran_is_no_success(void **state) {
     (void)state;
-    session s;
-    open_session(&s,
-                 (const char *const[]){"--provider", "naive",
-                                       "moe_w8a8 tokens=1 hidden=64 intermediate=32 experts=2 "
-                                       "top_k=1",
-                                       NULL},
-                 1);
+    fixture s;
+    begin(&s,
+          (const char *const[]){"--provider", "naive",
+                                "moe_w8a8 tokens=1 hidden=64 intermediate=32 experts=2 "
+                                "top_k=1",
+                                NULL},
+          1);
     assert_int_equal(runner_run(&s.setup, s.outcomes), RUN_COMPLETE);
     assert_int_equal(s.outcomes[0].status, CASE_SKIPPED);
     assert_non_null(strstr(s.outcomes[0].message, "moe_w8a8"));
-    ledger l = close_session(&s);
+    ledger l = end(&s);
     assert_int_equal(ledger_exit_status(&l), EXIT_NOTHING_RAN);
 
-    open_session(&s,
-                 (const char *const[]){"--provider", "naive", "--filter", "nothing like this",
-                                       "gemm_s8s8s32 tokens=1 n=3 k=4", NULL},
-                 1);
+    begin(&s,
+          (const char *const[]){"--provider", "naive", "--filter", "nothing like this",
+                                "gemm_s8s8s32 tokens=1 n=3 k=4", NULL},
+          1);
     assert_int_equal(s.p.count, 0);
     assert_int_equal(runner_run(&s.setup, s.outcomes), RUN_COMPLETE);
-    l = close_session(&s);
+    l = end(&s);
     assert_int_equal(ledger_exit_status(&l), EXIT_NOTHING_RAN);
 }
 
 static void done_cases_are_left_alone(void **state) {
     (void)state;
-    session s;
-    open_session(
-        &s, (const char *const[]){"--provider", "naive", "gemm_s8s8s32 tokens=1,2 n=3 k=4", NULL},
-        2);
+    fixture s;
+    begin(&s, (const char *const[]){"--provider", "naive", "gemm_s8s8s32 tokens=1,2 n=3 k=4", NULL},
+          2);
     s.outcomes[0] = (outcome){.done = true, .status = CASE_WAIVED};
     assert_int_equal(runner_run(&s.setup, s.outcomes), RUN_COMPLETE);
     assert_int_equal(s.outcomes[0].status, CASE_WAIVED);
     assert_int_equal(s.outcomes[1].status, CASE_PASSED);
-    close_session(&s);
+    end(&s);
 }
 
 static void provider_without_its_cpu_is_skipped_with_a_reason(void **state) {
     (void)state;
-    session s;
-    open_session(
-        &s, (const char *const[]){"--provider", "naive", "gemm_s8s8s32 tokens=1,2 n=3 k=4", NULL},
-        2);
+    fixture s;
+    begin(&s, (const char *const[]){"--provider", "naive", "gemm_s8s8s32 tokens=1,2 n=3 k=4", NULL},
+          2);
     s.p.providers[0].runs_here = false;
     snprintf(s.p.providers[0].why, sizeof s.p.providers[0].why, "the CPU lacks i8mm");
     assert_int_equal(runner_run(&s.setup, s.outcomes), RUN_COMPLETE);
     assert_int_equal(s.outcomes[1].status, CASE_SKIPPED);
     assert_string_equal(s.outcomes[1].message, "the CPU lacks i8mm");
-    close_session(&s);
+    end(&s);
 }
 
 /* A full disk must not look like a success. */
 static void a_result_that_cannot_be_written_stops_the_run(void **state) {
     (void)state;
-    session s;
+    fixture s;
     FILE *full = fopen("/dev/full", "we");
     if (!full)
         skip();
-    open_session(
-        &s, (const char *const[]){"--provider", "naive", "gemm_s8s8s32 tokens=1,2 n=3 k=4", NULL},
-        1);
+    begin(&s, (const char *const[]){"--provider", "naive", "gemm_s8s8s32 tokens=1,2 n=3 k=4", NULL},
+          1);
     s.setup.json = full;
     assert_int_equal(runner_run(&s.setup, s.outcomes), RUN_BROKEN);
-    close_session(&s);
+    end(&s);
     fclose(full);
 }
 
