@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conformance/version.h"
 #include "harness/machine.h"
@@ -115,12 +116,25 @@ static int list(const bench_plan *plan) {
     return plan->count > 0 ? EXIT_TIMED : EXIT_NOTHING;
 }
 
+static bool timing;
+
+/* A kernel that calls exit must not look like a run that went well. */
+static void ended_early(void) {
+    if (!timing)
+        return;
+    fputs("armq-bench: the process was ended by the provider that was being timed\n", stderr);
+    _exit(EXIT_WRONG);
+}
+
 static int time_all(bench_plan *plan) {
     set_context();
     for (int64_t i = 0; i < plan->count; i++)
         gbench_register(plan->entries[i].name, bench_run_entry, &plan->entries[i]);
+    atexit(ended_early);
+    timing = true;
     const int64_t matched = plan->count > 0 ? gbench_run(note_result, plan) : 0;
     bench_run_close();
+    timing = false;
     if (matched == 0) {
         fputs("armq-bench: nothing ran\n", stderr);
         return EXIT_NOTHING;

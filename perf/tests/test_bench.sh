@@ -1,0 +1,72 @@
+#!/bin/bash
+# armq-bench as a user runs it: exit statuses, and what an emulated run says.
+set -euo pipefail
+cd "$(dirname -- "$0")/../.."
+
+bench=build/armq-bench
+small='linear_w8a8 tokens=2 n=16 k=32'
+fast=--benchmark_min_time=0.001
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+failures=0
+
+# expect STATUS TEXT ARGUMENT...: the exit status, and a text in what was printed.
+expect() {
+    local wanted=$1 text=$2 status=0
+    shift 2
+    "$bench" "$@" >"$out/log" 2>&1 || status=$?
+    if [ "$status" != "$wanted" ] || ! grep -qF -- "$text" "$out/log"; then
+        echo "armq-bench $*: status $status, wanted $wanted and '$text':"
+        sed 's/^/    /' "$out/log"
+        failures=$((failures + 1))
+    fi
+}
+
+expect 0 "neon/$small seed=1/real_time" "$small" --provider neon "$fast"
+expect 0 "neon/$small seed=1" linear_w8a8 tokens=2 n=16 k=32 --provider neon --list
+expect 0 'threads=2' "$small" --provider neon --threads 2 "$fast"
+expect 1 'wrong answer, so no time' "$small bias=f32" "$fast" \
+    --provider build/aarch64/broken/libforget_bias.so
+expect 1 'ended by the provider' 'linear_w8a8 tokens=3 n=16 k=32' "$fast" \
+    --provider build/aarch64/broken/libexit_quietly.so
+expect 2 "unknown option '--swep'" --swep quick
+expect 2 'nothing to time'
+expect 2 'command line:1:' 'linear_w8a8 tokens=two n=16 k=32'
+expect 2 'perf/cases' --sweep no-such-sweep
+expect 2 "no provider 'zork'" "$small" --provider zork
+expect 2 'is not allowed' "$small" --benchmark_format=zork
+expect 2 "'--benchmark_zork'" "$small" --benchmark_zork
+expect 2 'No such file' "$small" --benchmark_out="$out/none/x.json"
+expect 3 'nothing ran' "$small" --provider neon --benchmark_filter=zork
+expect 3 'would not run at once' "$small" --provider neon --threads 1024
+ARMQ_CPU=cortex-a72 expect 3 'the CPU lacks' "$small" --provider i8mm
+
+# A CPU name in the environment means QEMU, on Arm machines too.
+export ARMQ_CPU=max
+expect 0 'NOT performance' --sweep quick "$fast" --benchmark_repetitions=2 \
+    --benchmark_out="$out/bench.json"
+if grep -qi 'speed-up over' "$out/log"; then
+    echo "an emulated run speaks of a speed-up"
+    failures=$((failures + 1))
+fi
+/usr/bin/python3 - "$out/bench.json" <<'END' || failures=$((failures + 1))
+import json
+import sys
+
+data = json.load(open(sys.argv[1]))
+context = data["context"]
+assert context["armq_emulated"] == "true", context
+assert context["time_is_performance"] == "false", context
+assert context["armq_cpu"] == "max" and "i8mm" in context["armq_features"], context
+rows = [row for row in data["benchmarks"] if row["run_type"] == "iteration"]
+assert {row["run_name"].split("/")[0] for row in rows} == {"neon", "dotprod", "i8mm", "bf16"}
+for row in rows:
+    assert "MAC/s" not in row and "bytes/s" not in row and "tokens/s" not in row, row
+    assert row["emulated tokens/s"] > 0 and "not performance" in row["label"], row
+    if row["run_name"].startswith("i8mm/linear_w8a8 tokens=32 n=256 k=512 seed=1"):
+        assert row["MAC"] == 32 * 256 * 512, row
+        assert row["bytes"] == 256 * 512 + 256 * 4 + 32 * 512 * 2 + 32 * 256 * 2, row
+END
+
+[ "$failures" = 0 ]
+echo "armq-bench: all as wanted"
