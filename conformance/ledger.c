@@ -126,7 +126,9 @@ void ledger_print_table(FILE *out, const plan *p, const outcome *outcomes) {
             fprintf(out, "%s: skipped, %s\n", p->providers[i].name, p->providers[i].why);
     print_refusals(out, p, outcomes);
     if (p->dropped)
-        fprintf(out, "%" PRId64 " combination(s) left out: no dialect defines them, or no provider takes them\n",
+        fprintf(out,
+                "%" PRId64
+                " combination(s) left out: no dialect defines them, or no provider takes them\n",
                 p->dropped);
     if (p->filtered)
         fprintf(out, "%" PRId64 " case(s) were left out by --filter\n", p->filtered);

@@ -36,7 +36,9 @@ static void list_cases(const plan *p) {
         if (i == 0 || p->tasks[i].group != p->tasks[i - 1].group)
             puts(case_text(&p->tasks[i].c, text));
     if (p->dropped || p->filtered)
-        fprintf(stderr, "left out: %" PRId64 " that no dialect defines or no provider takes, %" PRId64 " by --filter\n",
+        fprintf(stderr,
+                "left out: %" PRId64 " that no dialect defines or no provider takes, %" PRId64
+                " by --filter\n",
                 p->dropped, p->filtered);
 }
 
