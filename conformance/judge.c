@@ -57,7 +57,7 @@ static void describe_wrong(const judge *s, const char *operand, armq_dtype dtype
     if (wanted->kind == REF_NAN) {
         f->lo = f->mid = f->hi = (double)NAN;
         snprintf(want, sizeof want, "NaN");
-    } else if (wanted->lo == wanted->hi) {
+    } else if (f->lo == f->hi) {
         snprintf(want, sizeof want, "%.9g", f->lo);
     } else {
         snprintf(want, sizeof want, "[%.9g, %.9g]", f->lo, f->hi);

@@ -73,13 +73,14 @@ static bool undeclared_y_stride(run_call *call) {
     return !(call->t->c.desc.uses & ARMQ_USES_Y_STRIDE);
 }
 
-/* The smaller tensor goes into the larger one. */
+/* Both in the larger one, at an address that suits either dtype: the canaries have room for the
+ * bytes that are skipped. */
 static bool overlap(run_call *call) {
     const guarded *x = &call->t->buffers[OPERAND_X], *y = &call->t->buffers[OPERAND_Y];
-    if (x->bytes < y->bytes)
-        call->args.x = y->data;
-    else
-        call->args.y = x->data;
+    const guarded *larger = x->bytes < y->bytes ? y : x;
+    uintptr_t skipped = -(uintptr_t)larger->data % sizeof(double);
+    call->args.y = (uint8_t *)larger->data + skipped;
+    call->args.x = call->args.y;
     return x->bytes > 0 && y->bytes > 0;
 }
 

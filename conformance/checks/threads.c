@@ -55,24 +55,31 @@ static bool all_counts(trial *d, const trial *t, int32_t most, check_failure *fa
            on_real_threads(d, t, most, failure);
 }
 
-check_status check_threads(trial *t, check_result *out) {
+static bool three(trial *d, const trial *t, int32_t most, check_failure *failure) {
+    armq_threads threads = threads_serial(most);
+    return call_with(d, t, &threads, "in order", failure);
+}
+
+/* A workspace for exactly `most` threads, and calls with that many and fewer. */
+static check_status with_most(trial *t, int32_t most,
+                              bool (*calls)(trial *, const trial *, int32_t, check_failure *),
+                              check_result *out) {
     armq_case c = t->c;
-    int32_t most = most_threads(t);
     trial d;
     c.threads = 1;
     c.desc.max_threads = most;
     trial_state state = trial_derive(&d, t, &c, inputs_share(t->in), GUARD_END, &out->failure);
-    check_status status;
-    if (state != TRIAL_READY) {
-        status = check_not_ready(&d, state, "more threads", out);
-    } else if (t->support.claims & ARMQ_CLAIM_THREAD_INVARIANT) {
-        status = check_verdict(all_counts(&d, t, most, &out->failure));
-    } else {
-        armq_threads three = threads_serial(3);
-        status = call_with(&d, t, &three, "in order", &out->failure)
-                     ? check_skip(out, "same bits not claimed; value holds for 3 threads")
-                     : CHECK_FAILED;
-    }
+    check_status status = state == TRIAL_READY ? check_verdict(calls(&d, t, most, &out->failure))
+                                               : check_not_ready(&d, state, "more threads", out);
     trial_close(&d);
     return status;
+}
+
+check_status check_threads(trial *t, check_result *out) {
+    check_status status = with_most(t, 3, three, out);
+    if (status != CHECK_PASSED)
+        return status;
+    if (!(t->support.claims & ARMQ_CLAIM_THREAD_INVARIANT))
+        return check_skip(out, "same bits not claimed; value holds for 3 threads");
+    return with_most(t, most_threads(t), all_counts, out);
 }
