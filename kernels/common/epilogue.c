@@ -119,8 +119,14 @@ void armq_epilogue_columns(const armq_epilogue *epilogue, const void *acc,
                            size_t y_stride) {
     float buffer[ARMQ_TILE_MAX_ROWS * ARMQ_TILE_COLUMNS];
     const size_t row_bytes = ARMQ_TILE_COLUMNS * epilogue->out_bytes;
-    epilogue->run(acc, channels, row_scales, row_zeros, rows, buffer, row_bytes);
-    for (int64_t r = 0; r < rows; r++)
-        memcpy((char *)y + (size_t)r * y_stride, (const char *)buffer + (size_t)r * row_bytes,
-               (size_t)columns * epilogue->out_bytes);
+    for (int64_t first = 0; first < rows; first += ARMQ_TILE_MAX_ROWS) {
+        const int64_t left = rows - first;
+        const int64_t count = left < ARMQ_TILE_MAX_ROWS ? left : ARMQ_TILE_MAX_ROWS;
+        epilogue->run((const int32_t *)acc + first * ARMQ_TILE_COLUMNS, channels,
+                      row_scales + first, row_zeros + first, count, buffer, row_bytes);
+        for (int64_t r = 0; r < count; r++)
+            memcpy((char *)y + (size_t)(first + r) * y_stride,
+                   (const char *)buffer + (size_t)r * row_bytes,
+                   (size_t)columns * epilogue->out_bytes);
+    }
 }

@@ -6,7 +6,7 @@
 #include "kernels/armq.h"
 #include "kernels/common/weights.h"
 
-/* One tile's accumulators [rows, ARMQ_TILE_COLUMNS] to rows of y, y_stride bytes apart, all
+/* Accumulators [rows, ARMQ_TILE_COLUMNS] to rows of y, y_stride bytes apart, all
  * columns. int8: y = f32(acc - zero_point*sum) * (row_scale * scale) [+ bias], one rounding to the
  * output dtype, or rounded before the bias as well. bf16: y = acc [+ bias]. S32: y = acc.
  * row_scales and row_zeros belong to the first row; those that the variant does not use may be

@@ -60,8 +60,8 @@ bool armq_linear_plan_init(armq_linear_plan *plan, const armq_tile_set *set,
     plan->scales_offset = align_up(armq_row_block_bytes(set, k_steps, plan->block_rows));
     plan->zeros_offset = plan->scales_offset + per_row;
     plan->scratch_offset = plan->zeros_offset + per_row;
-    plan->scratch_bytes = align_up(armq_multiply_scratch_bytes(
-        &plan->layout, plan->k_block, armq_row_tiles(set, plan->block_rows)));
+    plan->scratch_bytes =
+        align_up(armq_multiply_scratch_bytes(armq_row_tiles(set, plan->block_rows)));
     return !__builtin_mul_overflow(plan->scratch_bytes, (size_t)desc->max_threads, &total) &&
            !__builtin_add_overflow(total, plan->scratch_offset, &plan->workspace_bytes);
 }

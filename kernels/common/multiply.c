@@ -3,6 +3,11 @@
 
 enum { TILE_ACC_BYTES = ARMQ_TILE_MAX_ROWS * ARMQ_TILE_COLUMNS * 4 };
 
+/* Accumulators of one row tile and one B panel. */
+static size_t acc_bytes(const armq_tile *tile) {
+    return (size_t)tile->rows * ARMQ_TILE_COLUMNS * sizeof(int32_t);
+}
+
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int64_t armq_row_tiles(const armq_tile_set *set, int64_t rows) {
@@ -44,94 +49,86 @@ void armq_pack_rows(const armq_row_block *block, const armq_row_packer *packer, 
     }
 }
 
-size_t armq_multiply_scratch_bytes(const armq_weight_layout *layout, int64_t k_block,
-                                   int64_t tiles) {
-    const int64_t kept = k_block < layout->k_steps ? tiles : 1;
-    return (size_t)(kept < 1 ? 1 : kept) * ARMQ_TILE_MAX_PANELS * TILE_ACC_BYTES;
+size_t armq_multiply_scratch_bytes(int64_t tiles) {
+    return (size_t)(tiles > ARMQ_TILE_MAX_PANELS ? tiles : ARMQ_TILE_MAX_PANELS) * TILE_ACC_BYTES;
 }
 
-/* One job: a range of row tiles, all of them the tallest but perhaps the last. */
+/* One job: a range of row tiles, all of them full but perhaps the last. */
 typedef struct {
     const armq_multiply *m;
-    const armq_tile *tall, *last; /* last: of row tile end - 1, which holds last_rows rows */
-    int64_t first, end, last_rows;
-    char *scratch;
+    const armq_tile *full, *last; /* last: of row tile end - 1 */
+    int64_t first, full_end, end;
+    int64_t row, rows; /* of the tiles, in the block */
+    char *acc;         /* [rows, ARMQ_TILE_COLUMNS], row tiles one after the other */
 } tile_range;
-
-/* Bytes of one k step of a tile's A panel. */
-static size_t a_step_bytes(const armq_tile_set *set, const armq_tile *tile) {
-    return (size_t)(tile->rows * tile->copies * set->k_step) * armq_tile_a_bytes(set->kind);
-}
 
 static const char *b_panel(const armq_multiply *m, int64_t panel) {
     return (const char *)m->packed + (size_t)panel * m->layout->panel_bytes;
 }
 
-/* Row tile t times the tile's panels over k steps [step, step + steps). */
-static inline void run_tile(const armq_multiply *m, const armq_tile *tile, int64_t t, int64_t panel,
-                            int64_t step, int64_t steps, void *acc) {
-    const char *a = (const char *)tile_panel(m->rows, t);
-    const char *b = b_panel(m, panel);
-    if (step > 0) {
-        a += (size_t)step * a_step_bytes(m->rows->set, tile);
-        b += (size_t)step * m->layout->step_bytes;
-    }
-    tile->run(steps, a, b, m->layout->panel_bytes, acc, step > 0);
+/* k steps [step, step + steps) of a row tile's A panel begin here. */
+static const char *a_panel(const armq_multiply *m, const armq_tile *tile, int64_t t, int64_t step) {
+    const armq_tile_set *set = m->rows->set;
+    const size_t step_bytes =
+        (size_t)(tile->rows * tile->copies * set->k_step) * armq_tile_a_bytes(set->kind);
+    return (const char *)tile_panel(m->rows, t) + (size_t)step * step_bytes;
 }
 
-/* The accumulators of `rows` rows of tile t and one B panel to y. */
-static inline void finish(const armq_multiply *m, int64_t t, int64_t rows, int64_t panel,
-                          const void *acc) {
-    const int64_t row = t * m->rows->set->tiles[0].rows;
+/* The accumulators of one B panel to y. */
+static void finish(const tile_range *range, int64_t panel, const void *acc) {
+    const armq_multiply *m = range->m;
     const int64_t column = panel * ARMQ_TILE_COLUMNS;
     const armq_channels *channels = (const void *)(b_panel(m, panel) + m->layout->channels_offset);
-    char *y = (char *)m->y + (size_t)row * m->y_stride + (size_t)column * m->epilogue.out_bytes;
-    const float *scales = m->rows->scales + row;
-    const int32_t *zeros = m->rows->zeros + row;
+    char *y =
+        (char *)m->y + (size_t)range->row * m->y_stride + (size_t)column * m->epilogue.out_bytes;
+    const float *scales = m->rows->scales + range->row;
+    const int32_t *zeros = m->rows->zeros + range->row;
     if (column + ARMQ_TILE_COLUMNS <= m->layout->n)
-        m->epilogue.run(acc, channels, scales, zeros, rows, y, m->y_stride);
+        m->epilogue.run(acc, channels, scales, zeros, range->rows, y, m->y_stride);
     else
-        armq_epilogue_columns(&m->epilogue, acc, channels, scales, zeros, rows,
+        armq_epilogue_columns(&m->epilogue, acc, channels, scales, zeros, range->rows,
                               m->layout->n - column, y, m->y_stride);
 }
 
-/* All of K at once: the accumulators never leave the first-level cache. */
+/* All row tiles times one B panel. What does not change from tile to tile stands in locals: the
+ * compiler cannot know that the calls leave it alone. */
 static void multiply_panel(const tile_range *range, int64_t panel) {
     const armq_multiply *m = range->m;
-    const int64_t tall_end = range->last_rows == range->tall->rows ? range->end : range->end - 1;
-    for (int64_t t = range->first; t < tall_end; t++) {
-        run_tile(m, range->tall, t, panel, 0, m->layout->k_steps, range->scratch);
-        finish(m, t, range->tall->rows, panel, range->scratch);
-    }
-    if (tall_end < range->end) {
-        run_tile(m, range->last, tall_end, panel, 0, m->layout->k_steps, range->scratch);
-        finish(m, tall_end, range->last_rows, panel, range->scratch);
-    }
-}
-
-static void multiply_panel_in_passes(const tile_range *range, int64_t panel) {
-    const armq_multiply *m = range->m;
     const int64_t k_steps = m->layout->k_steps;
-    for (int64_t step = 0; step < k_steps; step += m->k_block)
-        for (int64_t t = range->first; t < range->end; t++)
-            run_tile(m, t == range->end - 1 ? range->last : range->tall, t, panel, step,
-                     min64(m->k_block, k_steps - step),
-                     range->scratch + (size_t)(t - range->first) * TILE_ACC_BYTES);
-    for (int64_t t = range->first; t < range->end; t++)
-        finish(m, t, t == range->end - 1 ? range->last_rows : range->tall->rows, panel,
-               range->scratch + (size_t)(t - range->first) * TILE_ACC_BYTES);
+    const size_t b_stride = m->layout->panel_bytes;
+    const size_t a_stride = (size_t)range->full->rows * m->rows->row_bytes;
+    const size_t acc_stride = acc_bytes(range->full);
+    const int64_t first = range->first, full_end = range->full_end;
+    armq_tile_fn *run = range->full->run;
+    int64_t step = 0;
+    do {
+        const int64_t steps = min64(m->k_block, k_steps - step);
+        const char *a = a_panel(m, range->full, first, step);
+        const char *b = b_panel(m, panel) + (size_t)step * m->layout->step_bytes;
+        const bool accumulate = step > 0;
+        char *acc = range->acc;
+        for (int64_t t = first; t < full_end; t++) {
+            run(steps, a, b, b_stride, acc, accumulate);
+            a += a_stride;
+            acc += acc_stride;
+        }
+        if (full_end < range->end)
+            range->last->run(steps, a_panel(m, range->last, full_end, step), b, b_stride, acc,
+                             accumulate);
+        step += steps;
+    } while (step < k_steps);
+    finish(range, panel, range->acc);
 }
 
 /* No second row tile would find the B panels in the cache: wide tiles, all of K. */
 static void multiply_one_tile(const tile_range *range, int64_t panel_first, int64_t panel_last) {
     const armq_multiply *m = range->m;
     for (int64_t panel = panel_first; panel < panel_last;) {
-        const armq_tile *tile = armq_tile_for(m->rows->set, range->last_rows, panel_last - panel);
-        const size_t panel_acc = (size_t)tile->rows * ARMQ_TILE_COLUMNS * 4;
-        run_tile(m, tile, range->first, panel, 0, m->layout->k_steps, range->scratch);
+        const armq_tile *tile = armq_tile_for(m->rows->set, range->rows, panel_last - panel);
+        tile->run(m->layout->k_steps, a_panel(m, tile, range->first, 0), b_panel(m, panel),
+                  m->layout->panel_bytes, range->acc, false);
         for (int64_t p = 0; p < tile->panels; p++)
-            finish(m, range->first, range->last_rows, panel + p,
-                   range->scratch + (size_t)p * panel_acc);
+            finish(range, panel + p, range->acc + (size_t)p * acc_bytes(tile));
         panel += tile->panels;
     }
 }
@@ -140,22 +137,22 @@ void armq_multiply_range(const armq_multiply *m, int64_t tile_first, int64_t til
                          int64_t panel_first, int64_t panel_last, void *scratch) {
     if (tile_first >= tile_last)
         return;
+    const int64_t height = m->rows->set->tiles[0].rows;
     const int64_t last_rows = rows_in_tile(m->rows, tile_last - 1);
     const tile_range range = {
         .m = m,
-        .tall = &m->rows->set->tiles[0],
+        .full = &m->rows->set->tiles[0],
         .last = armq_tile_for(m->rows->set, last_rows, 1),
         .first = tile_first,
+        .full_end = last_rows == height ? tile_last : tile_last - 1,
         .end = tile_last,
-        .last_rows = last_rows,
-        .scratch = scratch,
+        .row = tile_first * height,
+        .rows = (tile_last - 1 - tile_first) * height + last_rows,
+        .acc = scratch,
     };
     if (tile_last - tile_first == 1)
         multiply_one_tile(&range, panel_first, panel_last);
-    else if (m->k_block >= m->layout->k_steps)
-        for (int64_t panel = panel_first; panel < panel_last; panel++)
-            multiply_panel(&range, panel);
     else
         for (int64_t panel = panel_first; panel < panel_last; panel++)
-            multiply_panel_in_passes(&range, panel);
+            multiply_panel(&range, panel);
 }

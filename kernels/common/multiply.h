@@ -43,8 +43,7 @@ typedef struct {
 } armq_multiply;
 
 /* Bytes of accumulators that one thread needs for at most `tiles` row tiles. */
-size_t armq_multiply_scratch_bytes(const armq_weight_layout *layout, int64_t k_block,
-                                   int64_t tiles);
+size_t armq_multiply_scratch_bytes(int64_t tiles);
 
 void armq_multiply_range(const armq_multiply *m, int64_t tile_first, int64_t tile_last,
                          int64_t panel_first, int64_t panel_last, void *scratch);

@@ -28,8 +28,9 @@ INLINE void scatter(int8x16_t q, const int32_t k_step, int8_t *out, size_t step_
     if (k_step == 16) {
         vst1q_s8(out, q);
     } else if (k_step == 8) {
-        vst1_s8(out, vget_low_s8(q));
-        vst1_s8(out + step_bytes, vget_high_s8(q));
+        int64x2_t halves = vreinterpretq_s64_s8(q);
+        vst1q_lane_s64((int64_t *)(void *)out, halves, 0);
+        vst1q_lane_s64((int64_t *)(void *)(out + step_bytes), halves, 1);
     } else {
         int32x4_t words = vreinterpretq_s32_s8(q);
         vst1q_lane_s32((int32_t *)(void *)out, words, 0);
