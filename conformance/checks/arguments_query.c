@@ -103,10 +103,12 @@ static bool no_dialect(const trial *t, armq_desc *d) {
     return true;
 }
 
-/* A provider that splits K has no longest one. */
+/* A provider that splits K, or sums in floats, has no longest one. */
 static bool beyond_max_k(const trial *t, armq_desc *d) {
+    if (armq_op_is_moe(d->op) || t->support.max_k <= 0 || t->support.max_k > INT64_C(1) << 40)
+        return false;
     d->k = t->support.max_k + 1;
-    return !armq_op_is_moe(d->op) && t->support.max_k > 0 && t->support.max_k < (INT64_C(1) << 40);
+    return true;
 }
 
 static const struct {
