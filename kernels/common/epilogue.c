@@ -14,20 +14,27 @@ typedef struct {
     int32x4_t sum;
 } channel_quad;
 
-INLINE float32x4_t value_of(const source from, const bias_mode bias, const armq_dtype out,
-                            const void *acc, channel_quad c, float row_scale, int32_t row_zero) {
-    float32x4_t v;
-    if (from == FLOATS) {
-        v = vld1q_f32(acc);
-    } else {
-        int32x4_t a = vld1q_s32(acc);
-        if (from == INTEGERS_WITH_ZERO)
-            a = vmlsq_n_s32(a, c.sum, row_zero);
-        v = vmulq_f32(vcvtq_f32_s32(a), vmulq_n_f32(c.scale, row_scale));
+INLINE float32x4_t value_of(const source from, const void *acc, channel_quad c, float row_scale,
+                            int32_t row_zero) {
+    if (from == FLOATS)
+        return vld1q_f32(acc);
+    int32x4_t a = vld1q_s32(acc);
+    if (from == INTEGERS_WITH_ZERO)
+        a = vmlsq_n_s32(a, c.sum, row_zero);
+    return vmulq_f32(vcvtq_f32_s32(a), vmulq_n_f32(c.scale, row_scale));
+}
+
+/* Both rounded to `out` and widened again. */
+INLINE void round8(const armq_dtype out, float32x4_t *low, float32x4_t *high) {
+    if (out == ARMQ_DTYPE_BF16) {
+        uint16x8_t narrow = armq_narrow_bf16_pair(*low, *high);
+        *low = armq_widen_bf16_low(narrow);
+        *high = armq_widen_bf16_high(narrow);
+    } else if (out == ARMQ_DTYPE_F16) {
+        uint16x8_t narrow = armq_narrow_f16_pair(*low, *high);
+        *low = armq_widen_f16_low(narrow);
+        *high = armq_widen_f16_high(narrow);
     }
-    if (bias == ROUND_THEN_BIAS)
-        v = armq_round4(out, v);
-    return bias == NO_BIAS ? v : vaddq_f32(v, c.bias);
 }
 
 INLINE void store8(const armq_dtype out, void *y, float32x4_t low, float32x4_t high) {
@@ -57,8 +64,14 @@ INLINE void epilogue_rows(const source from, const bias_mode bias, const armq_dt
         /* Keeps the compiler from a broadcasting load, which costs a vector pipe. */
         __asm__("" : "+w"(scale));
         int32_t zero = from == INTEGERS_WITH_ZERO ? row_zeros[r] : 0;
-        float32x4_t low = value_of(from, bias, out, a, c[0], scale, zero);
-        float32x4_t high = value_of(from, bias, out, a + 4, c[1], scale, zero);
+        float32x4_t low = value_of(from, a, c[0], scale, zero);
+        float32x4_t high = value_of(from, a + 4, c[1], scale, zero);
+        if (bias == ROUND_THEN_BIAS)
+            round8(out, &low, &high);
+        if (bias != NO_BIAS) {
+            low = vaddq_f32(low, c[0].bias);
+            high = vaddq_f32(high, c[1].bias);
+        }
         store8(out, to, low, high);
         a += ARMQ_TILE_COLUMNS;
         to += y_stride;

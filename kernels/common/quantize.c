@@ -358,17 +358,24 @@ armq_row_packer armq_row_packer_for(const armq_tile_set *set, const armq_dialect
     return packer;
 }
 
+/* The row's group of each k step, again behind itself. */
+static void duplicate(char *out, int64_t steps, size_t step_bytes, int32_t copies, size_t group) {
+    for (int64_t i = 0; i < steps; i++, out += step_bytes)
+        for (int32_t copy = 1; copy < copies; copy++)
+            if (group == 8) /* a constant size is two instructions, not a call */
+                memcpy(out + 8 * (size_t)copy, out, 8);
+            else
+                memcpy(out + group * (size_t)copy, out, group);
+}
+
 armq_row_quant armq_pack_tile_row(const armq_row_packer *packer, const armq_tile *tile, int32_t row,
                                   const void *x, int64_t k, void *panel) {
     const size_t group = packer->group_bytes;
     const size_t step_bytes = (size_t)tile->rows * (size_t)tile->copies * group;
     char *out = (char *)panel + (size_t)row * (size_t)tile->copies * group;
     armq_row_quant quant = packer->run(packer, x, k, out, step_bytes);
-    for (int32_t copy = 1; copy < tile->copies; copy++)
-        for (int64_t i = 0; i < (k + packer->k_step - 1) / packer->k_step; i++) {
-            char *step = out + (size_t)i * step_bytes;
-            memcpy(step + (size_t)copy * group, step, group);
-        }
+    if (tile->copies > 1)
+        duplicate(out, (k + packer->k_step - 1) / packer->k_step, step_bytes, tile->copies, group);
     return quant;
 }
 
