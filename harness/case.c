@@ -13,8 +13,9 @@
 /* --- Kinds of data ---------------------------------------------------------------------------- */
 
 #define OP(name) (1u << ARMQ_OP_##name)
-#define QUANTISED (OP(QUANTIZE) | OP(LINEAR_W8A8))
-#define ROWS (QUANTISED | OP(LINEAR_BF16))
+#define QUANTISED (OP(QUANTIZE) | OP(LINEAR_W8A8) | OP(MOE_W8A8))
+#define ROWS (QUANTISED | OP(LINEAR_BF16) | OP(MOE_BF16))
+#define FLOATS (ROWS | OP(ACTIVATION))
 #define ALL ((1u << ARMQ_OP_COUNT) - 1u)
 
 static const struct {
@@ -24,12 +25,15 @@ static const struct {
 } kinds[DATA_KIND_COUNT] = {
     [DATA_NORMAL] = {"normal", ALL, "tie-free, neighbouring scales, biases and rows differ by 2x"},
     [DATA_TIES] = {"ties", QUANTISED, "half-integers that every correct quantiser rounds alike"},
-    [DATA_EXTREMES] = {"extremes", ROWS | OP(GEMM_S8S8S32),
-                       "edges of the integer contract: all -128 or 127, alternating signs"},
+    [DATA_EXTREMES] = {"extremes", FLOATS | OP(GEMM_S8S8S32),
+                       "edges of the integer contract: all -128 or 127, alternating signs; "
+                       "activation: where exp overflows or underflows"},
     [DATA_OUTLIERS] = {"outliers", ROWS, "a few channels 32 times larger than the rest"},
-    [DATA_ZERO_ROWS] = {"zero_rows", ROWS, "rows of 0, of -0 and below 2^-120 between others"},
-    [DATA_SUBNORMALS] = {"subnormals", ROWS, "rows of subnormal and tiny values between others"},
-    [DATA_POISON] = {"poison", ROWS, "odd rows hold a NaN or an infinity; even rows as in normal"},
+    [DATA_ZERO_ROWS] = {"zero_rows", FLOATS, "rows of 0, of -0 and below 2^-120 between others"},
+    [DATA_SUBNORMALS] = {"subnormals", FLOATS, "rows of subnormal and tiny values between others"},
+    [DATA_POISON] = {"poison", FLOATS,
+                     "odd rows hold a NaN or an infinity, even rows are as in normal; scales and "
+                     "biases of experts that no token uses are NaN"},
 };
 
 const char *data_kind_name(data_kind data) {
@@ -53,6 +57,38 @@ bool data_kind_exists(armq_op op, data_kind data) {
     return (unsigned)data < DATA_KIND_COUNT && ((kinds[data].ops >> op) & 1u);
 }
 
+/* --- Kinds of routing ------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *help;
+} routings[ROUTING_KIND_COUNT] = {
+    [ROUTING_MIXED] = {"mixed", "as softmax, but every fourth token has an expert twice"},
+    [ROUTING_SOFTMAX] = {"softmax", "top_k different experts per token, some busier than others"},
+    [ROUTING_BALANCED] = {"balanced", "experts in turn, all with the same number of tokens"},
+    [ROUTING_ONE] = {"one", "every slot goes to the same, middle expert"},
+    [ROUTING_LAST] = {"last", "every slot goes to the last expert"},
+    [ROUTING_EMPTY] = {"empty", "only every third expert is used, and never the first"},
+    [ROUTING_REPEAT] = {"repeat", "every token has its experts twice (top_k of 2 or more)"},
+    [ROUTING_SKIP] = {"skip", "a third of the slots and every seventh token is -1 (skip_ids=1)"},
+};
+
+const char *routing_kind_name(routing_kind routing) {
+    return (unsigned)routing < ROUTING_KIND_COUNT ? routings[routing].name : "?";
+}
+
+const char *routing_kind_help(routing_kind routing) {
+    return (unsigned)routing < ROUTING_KIND_COUNT ? routings[routing].help : "?";
+}
+
+bool routing_kind_parse(const char *text, routing_kind *routing) {
+    for (int i = 0; i < ROUTING_KIND_COUNT; i++)
+        if (strcmp(routings[i].name, text) == 0) {
+            *routing = (routing_kind)i;
+            return true;
+        }
+    return false;
+}
+
 /* --- One case --------------------------------------------------------------------------------- */
 
 const char *case_text(const armq_case *c, char text[CASE_TEXT_MAX]) {
@@ -61,9 +97,11 @@ const char *case_text(const armq_case *c, char text[CASE_TEXT_MAX]) {
         const case_key *key = &case_keys[i];
         if (!case_key_is_of(key, c->desc.op))
             continue;
-        char value[KEY_VALUE_MAX];
+        char value[KEY_VALUE_MAX], fallback[KEY_VALUE_MAX] = "";
         key->print(key, c, value);
-        if (!key->always && strcmp(value, key->fallback(key, c)) == 0)
+        if (key->fallback)
+            key->fallback(key, c, fallback);
+        if (!key->always && strcmp(value, fallback) == 0)
             continue;
         if (used < CASE_TEXT_MAX)
             used += (size_t)snprintf(text + used, CASE_TEXT_MAX - used, " %s=%s", key->name, value);
@@ -93,6 +131,14 @@ int64_t case_macs(const armq_case *c) {
         return saturating_product(slots, weights);
     }
     return saturating_product(d->tokens, saturating_product(d->n, d->k));
+}
+
+int64_t case_sampled_rows(const armq_case *c) {
+    int64_t tokens = c->desc.tokens, length = armq_y_row(&c->desc);
+    if (!armq_op_is_moe(c->desc.op) || c->sample == 0 || length == 0)
+        return tokens;
+    int64_t rows = c->sample / length + (c->sample % length != 0);
+    return rows < tokens ? rows : tokens;
 }
 
 static armq_dtype scale_dtype(const armq_desc *d) {
@@ -132,10 +178,54 @@ static bool pad_fits(const char *name, int64_t row, int64_t pad, int64_t tokens,
     return false;
 }
 
+/* Which of the two layouts the weights have is a matter of the model where a dialect knows both. */
+static bool has_both_layouts(const char *dialect) {
+    return strcmp(dialect, "vllm-w8a8") == 0 || strcmp(dialect, "bf16") == 0;
+}
+
+/* The preset's gate layout, alpha and limit give way to the case's own. */
+static bool override_dialect(armq_case *c, const armq_dialect *own, char *why, size_t why_bytes) {
+    armq_dialect *d = &c->desc.dialect;
+    bool clamps = d->activation == ARMQ_ACT_SWIGLUOAI;
+    if (own->gate_layout != d->gate_layout && !has_both_layouts(c->dialect)) {
+        snprintf(why, why_bytes, "gate=%s: dialect %s knows %s only",
+                 gate_layout_name(own->gate_layout), c->dialect, gate_layout_name(d->gate_layout));
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        float value = i == 0 ? own->alpha : own->limit;
+        const char *name = i == 0 ? "alpha" : "limit";
+        if (clamps == (value > 0))
+            continue;
+        snprintf(why, why_bytes,
+                 clamps ? "%s=%g: swigluoai needs a number above 0"
+                        : "%s=%g: only swigluoai has it",
+                 name, (double)value);
+        return false;
+    }
+    d->gate_layout = own->gate_layout;
+    d->alpha = own->alpha;
+    d->limit = own->limit;
+    return true;
+}
+
+static bool check_routing(const armq_case *c, char *why, size_t why_bytes) {
+    const armq_desc *d = &c->desc;
+    if (c->routing == ROUTING_SKIP && !(d->uses & ARMQ_USES_SKIP_IDS)) {
+        snprintf(why, why_bytes, "routing=skip has ids of -1, which need skip_ids=1");
+        return false;
+    }
+    if (c->routing == ROUTING_REPEAT && d->top_k < 2) {
+        snprintf(why, why_bytes, "routing=repeat needs a top_k of 2 or more");
+        return false;
+    }
+    return true;
+}
+
 /* The output of a linear layer is one of the dialect's dtypes, too. */
 static bool resolve_dialect(armq_case *c, char *why, size_t why_bytes) {
     armq_desc *d = &c->desc;
-    armq_dialect of_output;
+    armq_dialect of_output, own = d->dialect;
     armq_activation activation = d->dialect.activation;
     armq_dtype dtype = d->in;
     const char *reason = NULL;
@@ -150,7 +240,8 @@ static bool resolve_dialect(armq_case *c, char *why, size_t why_bytes) {
         snprintf(why, why_bytes, "dialect=%s with op %s, %s=%s: %s", c->dialect,
                  armq_op_name(d->op), dtype == d->in ? "in" : "out", armq_dtype_name(dtype),
                  reason);
-    return ok;
+    bool gated = armq_op_is_moe(d->op) || d->op == ARMQ_OP_ACTIVATION;
+    return ok && (!gated || override_dialect(c, &own, why, why_bytes));
 }
 
 bool case_resolve(armq_case *c, char *why, size_t why_bytes) {
@@ -170,7 +261,7 @@ bool case_resolve(armq_case *c, char *why, size_t why_bytes) {
                  armq_op_name(d->op));
         return false;
     }
-    if (armq_desc_check(d, why, why_bytes) != ARMQ_OK)
+    if (!check_routing(c, why, why_bytes) || armq_desc_check(d, why, why_bytes) != ARMQ_OK)
         return false;
     return pad_fits("x_pad", armq_x_row(d), c->x_pad, d->tokens, why, why_bytes) &&
            pad_fits("y_pad", armq_y_row(d), c->y_pad, d->tokens, why, why_bytes);

@@ -30,15 +30,34 @@ bool data_kind_parse(const char *text, data_kind *data);
 /* Whether the generator has this kind of data for the op; ops never lack `normal`. */
 bool data_kind_exists(armq_op op, data_kind data);
 
+/* Which experts the tokens of a MoE go to. Ids and weights of a token depend on its number, not on
+ * the number of tokens. */
+typedef enum {
+    ROUTING_MIXED = 0,    /* as softmax, but every fourth token has an expert twice: the default */
+    ROUTING_SOFTMAX = 1,  /* top_k different experts per token, some busier than others */
+    ROUTING_BALANCED = 2, /* experts in turn: numbers of tokens differ by one at most */
+    ROUTING_ONE = 3,      /* every slot goes to the same, middle expert */
+    ROUTING_LAST = 4,     /* every slot goes to the last expert */
+    ROUTING_EMPTY = 5,    /* only every third expert is used */
+    ROUTING_REPEAT = 6,   /* every token has its experts twice, side by side or apart */
+    ROUTING_SKIP = 7,     /* a third of the slots is -1, every seventh token wholly */
+    ROUTING_KIND_COUNT = 8
+} routing_kind;
+
+const char *routing_kind_name(routing_kind routing);
+const char *routing_kind_help(routing_kind routing); /* one line */
+bool routing_kind_parse(const char *text, routing_kind *routing);
+
 enum { CASE_DIALECT_MAX = 24, CASE_TEXT_MAX = 512 };
 
 typedef struct {
     armq_desc desc; /* complete but for max_threads, caches and features: case_bind fills those */
     char dialect[CASE_DIALECT_MAX];
     data_kind data;
+    routing_kind routing; /* MoE */
     uint64_t seed;
     int64_t x_pad, y_pad; /* elements between the rows of x and y: stride = row length + pad */
-    int64_t sample;       /* output elements judged by the reference; 0 = all */
+    int64_t sample;       /* output elements judged by the reference, at least; 0 = all */
     int32_t threads;      /* logical threads of the base run */
 } armq_case;
 
@@ -51,8 +70,14 @@ void case_bind(armq_case *c, uint64_t features, int64_t l1, int64_t l2, int64_t 
                int32_t max_threads);
 
 /* Multiply-accumulates of one run of the case: tokens*n*k; gated MoE
- * tokens*top_k*3*hidden*intermediate; 0 for quantize and activation. Saturates at INT64_MAX. */
+ * tokens*top_k*3*hidden*intermediate, slots that are skipped (id -1) included, so that it follows
+ * from the text alone; 0 for quantize and activation. Saturates at INT64_MAX. */
 int64_t case_macs(const armq_case *c);
+
+/* Rows of y of which the reference judges at least one element. MoE: whole tokens, as many as hold
+ * `sample` elements, because one element of a token costs almost as much as all of them; other ops:
+ * every row, `sample` being divided among them. */
+int64_t case_sampled_rows(const armq_case *c);
 
 typedef struct {
     armq_case *items;
@@ -101,7 +126,9 @@ const char *sweep_directory(void);
 void case_print_keys(FILE *out);
 
 /* Completes and validates a case whose keys are set: flags and formats that follow from them,
- * dialect, armq_desc_check. Used by parse and by derived cases. False with a sentence in why. */
+ * dialect, armq_desc_check. Used by parse and by derived cases. Gate layout, alpha and limit keep
+ * the values that c->desc.dialect has; everything else in it comes from the preset. False with a
+ * sentence in why. */
 bool case_resolve(armq_case *c, char *why, size_t why_bytes);
 
 #endif

@@ -2,6 +2,7 @@
 #include "harness/case_keys.h"
 
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,30 @@ static void print_integer(const case_key *key, const armq_case *c, char text[KEY
     snprintf(text, KEY_VALUE_MAX, "%" PRId64, value);
 }
 
+static bool parse_number(const case_key *key, armq_case *c, const char *text,
+                         key_context *context) {
+    char *end;
+    float value = strtof(text, &end);
+    if (text[0] < '0' || text[0] > '9' || *end || !(value <= FLT_MAX)) {
+        snprintf(context->why, context->why_bytes, "%s=%s; allowed are %s", key->name, text,
+                 key->allowed);
+        return false;
+    }
+    memcpy((char *)c + key->offset, &value, sizeof value);
+    return true;
+}
+
+/* As few digits as give the same number again. */
+static void print_number(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    float value;
+    memcpy(&value, (const char *)c + key->offset, sizeof value);
+    for (int digits = 1; digits <= 9; digits++) {
+        snprintf(text, KEY_VALUE_MAX, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value)
+            return;
+    }
+}
+
 static bool parse_seed(const case_key *key, armq_case *c, const char *text, key_context *context) {
     errno = 0;
     char *end;
@@ -140,9 +165,9 @@ static void print_in(const case_key *key, const armq_case *c, char text[KEY_VALU
     snprintf(text, KEY_VALUE_MAX, "%s", armq_dtype_name(c->desc.in));
 }
 
-static const char *fallback_in(const case_key *key, const armq_case *c) {
+static void fallback_in(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
     (void)key;
-    return armq_op_is_gemm(c->desc.op) ? "s8" : "bf16";
+    snprintf(text, KEY_VALUE_MAX, "%s", armq_op_is_gemm(c->desc.op) ? "s8" : "bf16");
 }
 
 static bool parse_out(const case_key *key, armq_case *c, const char *text, key_context *context) {
@@ -156,11 +181,12 @@ static void print_out(const case_key *key, const armq_case *c, char text[KEY_VAL
     snprintf(text, KEY_VALUE_MAX, "%s", armq_dtype_name(c->desc.out));
 }
 
-static const char *fallback_out(const case_key *key, const armq_case *c) {
+static void fallback_out(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
     (void)key;
-    if (armq_op_is_gemm(c->desc.op))
-        return "s32";
-    return c->desc.op == ARMQ_OP_QUANTIZE ? "s8" : armq_dtype_name(c->desc.in);
+    const char *name = armq_op_is_gemm(c->desc.op)      ? "s32"
+                       : c->desc.op == ARMQ_OP_QUANTIZE ? "s8"
+                                                        : armq_dtype_name(c->desc.in);
+    snprintf(text, KEY_VALUE_MAX, "%s", name);
 }
 
 static bool parse_dialect(const case_key *key, armq_case *c, const char *text,
@@ -176,9 +202,8 @@ static void print_dialect(const case_key *key, const armq_case *c, char text[KEY
     snprintf(text, KEY_VALUE_MAX, "%s", c->dialect);
 }
 
-static const char *fallback_dialect(const case_key *key, const armq_case *c) {
-    (void)key;
-    switch (c->desc.op) {
+static const char *usual_dialect(armq_op op) {
+    switch (op) {
     case ARMQ_OP_GEMM_S8S8S32:
     case ARMQ_OP_GEMM_S8S4S32:
         return "exact";
@@ -191,6 +216,11 @@ static const char *fallback_dialect(const case_key *key, const armq_case *c) {
     default:
         return "vllm-w8a8";
     }
+}
+
+static void fallback_dialect(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    snprintf(text, KEY_VALUE_MAX, "%s", usual_dialect(c->desc.op));
 }
 
 static bool parse_format(const case_key *key, armq_case *c, const char *text,
@@ -218,6 +248,45 @@ static bool parse_activation(const case_key *key, armq_case *c, const char *text
 static void print_activation(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
     (void)key;
     snprintf(text, KEY_VALUE_MAX, "%s", armq_activation_name(c->desc.dialect.activation));
+}
+
+const char *gate_layout_name(armq_gate_layout layout) {
+    return layout == ARMQ_GATE_INTERLEAVED ? "interleaved" : "halves";
+}
+
+static bool parse_gate(const case_key *key, armq_case *c, const char *text, key_context *context) {
+    armq_gate_layout *layout = &c->desc.dialect.gate_layout;
+    *layout = strcmp(text, "halves") == 0 ? ARMQ_GATE_HALVES : ARMQ_GATE_INTERLEAVED;
+    return strcmp(text, gate_layout_name(*layout)) == 0 ? true : refuse_name(key, text, context);
+}
+
+static void print_gate(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    snprintf(text, KEY_VALUE_MAX, "%s", gate_layout_name(c->desc.dialect.gate_layout));
+}
+
+/* What the dialect has; its own rows come before, so that it is known. A combination that it does
+ * not define is refused later. */
+static void fallback_preset(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    armq_case preset = {.desc = {.op = c->desc.op}};
+    armq_dialect_preset(c->dialect, c->desc.op, c->desc.in, c->desc.group_size,
+                        c->desc.dialect.activation, &preset.desc.dialect, NULL);
+    key->print(key, &preset, text);
+}
+
+static bool parse_routing(const case_key *key, armq_case *c, const char *text,
+                          key_context *context) {
+    return routing_kind_parse(text, &c->routing) ? true : refuse_name(key, text, context);
+}
+
+static void print_routing(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    snprintf(text, KEY_VALUE_MAX, "%s", routing_kind_name(c->routing));
+}
+
+static void fallback_skip_ids(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    snprintf(text, KEY_VALUE_MAX, "%d", c->routing == ROUTING_SKIP);
 }
 
 static bool parse_data(const case_key *key, armq_case *c, const char *text, key_context *context) {
@@ -295,9 +364,9 @@ static void print_router(const case_key *key, const armq_case *c, char text[KEY_
 
 /* --- The table -------------------------------------------------------------------------------- */
 
-static const char *fallback_fixed(const case_key *key, const armq_case *c) {
+static void fallback_fixed(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
     (void)c;
-    return key->fixed;
+    snprintf(text, KEY_VALUE_MAX, "%s", key->fixed);
 }
 
 #define OP(name) (1u << ARMQ_OP_##name)
@@ -316,6 +385,9 @@ static const char *fallback_fixed(const case_key *key, const armq_case *c) {
 #define BIAS(flag)                                                                                 \
     .parse = parse_bias, .print = print_bias, .offset = (flag),                                    \
     .allowed = "0, 1 (= f32), in (= the input dtype), f32, bf16, f16"
+#define NUMBER(field)                                                                              \
+    .parse = parse_number, .print = print_number, .offset = offsetof(armq_case, field),            \
+    .allowed = "decimal numbers, 0 for none"
 #define NAMED(what) .parse = parse_##what, .print = print_##what
 
 const case_key case_keys[KEY_COUNT] = {
@@ -336,6 +408,13 @@ const case_key case_keys[KEY_COUNT] = {
      .help = "the exact arithmetic; default exact for gemm, bf16 for the baselines, else vllm-*"},
     {"activation", MOE | OP(ACTIVATION), NAMED(activation), FIXED("silu"),
      .allowed = "silu, gelu, gelu_tanh, swigluoai", .help = "between the two products"},
+    {"gate", MOE | OP(ACTIVATION), NAMED(gate), .fallback = fallback_preset,
+     .allowed = "halves, interleaved",
+     .help = "where gate and up stand; default that of the dialect"},
+    {"alpha", MOE | OP(ACTIVATION), NUMBER(desc.dialect.alpha), .fallback = fallback_preset,
+     .help = "of swigluoai; default 1.702"},
+    {"limit", MOE | OP(ACTIVATION), NUMBER(desc.dialect.limit), .fallback = fallback_preset,
+     .help = "of swigluoai: where gate and up are clamped; default 7"},
     {"group_size", INT4, INTEGER(desc.group_size, 0, INT64_MAX), FIXED("0"),
      .help = "weights along k that share a scale; 0 = per channel"},
     {"format", INT4, NAMED(format), FIXED("s4_low"), .allowed = "s4_low, s4_word8",
@@ -346,8 +425,12 @@ const case_key case_keys[KEY_COUNT] = {
     {"w2_bias", MOE, BIAS(ARMQ_USES_W2_BIAS), FIXED("0"), .help = "[experts, hidden]"},
     {"router", MOE, NAMED(router), FIXED("output"), .allowed = "output, input, none",
      .help = "what the router weight multiplies"},
-    {"skip_ids", MOE, FLAG(ARMQ_USES_SKIP_IDS), FIXED("0"),
-     .help = "some expert ids are -1: the slot belongs to another machine"},
+    {"routing", MOE, NAMED(routing), FIXED("mixed"),
+     .allowed = "mixed, softmax, balanced, one, last, empty, repeat, skip",
+     .help = "which experts the tokens go to"},
+    {"skip_ids", MOE, FLAG(ARMQ_USES_SKIP_IDS), .fallback = fallback_skip_ids,
+     .help = "an expert id of -1 is allowed: the slot belongs to another machine; default 1 for "
+             "routing=skip, else 0"},
     {"x_pad", ALL, INTEGER(x_pad, 0, INT64_MAX), FIXED("0"), .help = "elements between rows of x"},
     {"y_pad", ALL, INTEGER(y_pad, 0, INT64_MAX), FIXED("0"), .help = "elements between rows of y"},
     {"threads", ALL, .parse = parse_threads, .print = print_threads, .min = 1, .max = 1024,
@@ -356,7 +439,7 @@ const case_key case_keys[KEY_COUNT] = {
      .allowed = "normal, ties, extremes, outliers, zero_rows, subnormals, poison",
      .help = "what the operands look like"},
     {"sample", ALL, INTEGER(sample, 0, INT64_MAX), FIXED("0"),
-     .help = "output elements judged by the reference; 0 = all"},
+     .help = "output elements judged by the reference, MoE by whole tokens; 0 = all"},
     {"seed", ALL, .parse = parse_seed, .print = print_seed, .allowed = "integer", FIXED("1"),
      .always = true, .help = "of the generator"},
 };
@@ -398,6 +481,10 @@ void case_print_keys(FILE *out) {
         print_ops(key->ops, out);
         fputc('\n', out);
     }
+    fputs("  kinds of routing:\n", out);
+    for (int i = 0; i < ROUTING_KIND_COUNT; i++)
+        fprintf(out, "  %-12s   %s\n", routing_kind_name((routing_kind)i),
+                routing_kind_help((routing_kind)i));
     fputs("  kinds of data:\n", out);
     for (int i = 0; i < DATA_KIND_COUNT; i++) {
         unsigned ops = 0;

@@ -7,7 +7,7 @@
 
 #include "harness/case.h"
 
-enum { KEY_VALUE_MAX = 64, KEY_COUNT = 25 };
+enum { KEY_VALUE_MAX = 64, KEY_COUNT = 29 };
 
 /* What a value is parsed against. */
 typedef struct {
@@ -28,10 +28,9 @@ struct case_key {
     void (*print)(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]);
     /* The text that a missing key stands for; NULL: the key must be given. Keys of earlier rows are
      * already set in *c. */
-    const char *(*fallback)(const case_key *key, const armq_case *c);
-    /* Integers: where they are stored, and their range. */
-    size_t offset;
-    int64_t min, max;
+    void (*fallback)(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]);
+    size_t offset;       /* numbers: where they are stored; flags and biases: the flag */
+    int64_t min, max;    /* integers: their range */
     const char *fixed;   /* the default if it is always the same */
     const char *allowed; /* for messages and help */
     const char *help;
@@ -41,6 +40,8 @@ struct case_key {
 extern const case_key case_keys[KEY_COUNT];
 
 bool case_key_is_of(const case_key *key, armq_op op);
+
+const char *gate_layout_name(armq_gate_layout layout);
 
 /* Comma-separated names of the keys of an op. */
 void case_key_names(armq_op op, char *text, size_t bytes);

@@ -159,7 +159,7 @@ static build_result build_case(const parsed_line *p, const int32_t choice[KEY_CO
             *at = value.text;
             snprintf(text, sizeof text, "%.*s", (int)value.length, value.text);
         } else {
-            snprintf(text, sizeof text, "%s", key->fallback(key, c));
+            key->fallback(key, c, text);
         }
         context->out_of_range = false;
         if (!key->parse(key, c, text, context))

@@ -35,10 +35,7 @@ void generate_x_row(const armq_case *c, int64_t row, void *data) {
         generate_s8_row(random_row_key(c, OPERAND_X, row), data, length);
 }
 
-static bool generate_x(const armq_case *c, const operand_shape *shape, void *data) {
-    /* Gate and up need values on both sides of the clamp, which ordinary rows do not have. */
-    if (c->desc.op == ARMQ_OP_ACTIVATION)
-        return false;
+static void generate_x(const armq_case *c, const operand_shape *shape, void *data) {
     size_t element = armq_dtype_bytes(shape->dtype);
     int gap = c->desc.in == ARMQ_DTYPE_S8 ? 0x55 : 0xff;
     for (int64_t row = 0; row < shape->rows; row++) {
@@ -48,7 +45,15 @@ static bool generate_x(const armq_case *c, const operand_shape *shape, void *dat
             memset(at + (size_t)shape->row * element, gap,
                    (size_t)(shape->stride - shape->row) * element);
     }
-    return true;
+}
+
+static void generate_routing(const armq_case *c, operand_id id, const operand_shape *shape,
+                             void *data) {
+    for (int64_t token = 0; token < shape->rows; token++)
+        if (id == OPERAND_TOPK_IDS)
+            generate_ids(c, token, (int32_t *)data + token * shape->stride);
+        else
+            generate_router_weights(c, token, (float *)data + token * shape->stride);
 }
 
 /* --- All operands ----------------------------------------------------------------------------- */
@@ -60,7 +65,8 @@ bool generate_operand(const armq_case *c, operand_id id, const operand_shape *sh
         return true;
     switch (id) {
     case OPERAND_X:
-        return generate_x(c, shape, data);
+        generate_x(c, shape, data);
+        return true;
     case OPERAND_W:
     case OPERAND_W2:
         return generate_weights(c, id, shape, data);
@@ -73,6 +79,10 @@ bool generate_operand(const armq_case *c, operand_id id, const operand_shape *sh
     case OPERAND_W_BIAS:
     case OPERAND_W2_BIAS:
         generate_bias(c, id, shape, data);
+        return true;
+    case OPERAND_TOPK_IDS:
+    case OPERAND_TOPK_WEIGHTS:
+        generate_routing(c, id, shape, data);
         return true;
     default:
         return false;

@@ -7,7 +7,11 @@
  * 2x and more, outputs are of order 1 to 30, -128 occurs in the weights; and it is tie-free: after
  * rounding to the input dtype every q and zero point keeps 2^-12 or more from a rounding boundary.
  * Scales, biases and rows go through cycles of three sizes, so that an index that is wrong by any
- * power of two meets another size. */
+ * power of two meets another size; those of one expert start where its neighbour's do not.
+ *
+ * Activation and MoE: gates cover the curved range of silu and gelu; with swigluoai a quarter of
+ * them, and of |up|, is beyond the clamp. Router weights all differ and sum to about 1 per token;
+ * those that multiply the input (router=input) are powers of two, so that no new ties arise. */
 #ifndef ARMQ_HARNESS_GENERATE_H
 #define ARMQ_HARNESS_GENERATE_H
 
@@ -15,7 +19,7 @@
 
 /* Fills input operand `id` at `data` (shape->rows rows, stride apart; bytes between rows get a
  * pattern that would be noticed if read: NaN in floats). False if the generator has no such data:
- * int4 weights, routing, activation. */
+ * int4 weights. */
 bool generate_operand(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
 
 /* One row of x alone; `row` is the logical row. */

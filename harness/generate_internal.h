@@ -47,6 +47,30 @@ void generate_s8_extreme_w(int64_t index, int8_t *row, int64_t k);
 /* One row of float activations. */
 void generate_float_row(const armq_case *c, int64_t row, void *data, int64_t length);
 
+/* One row of gates and ups for the activation op; with extremes, a row of a cycle of five. */
+void generate_gate_row(const armq_case *c, int64_t row, void *data);
+void generate_extreme_gate_row(const armq_case *c, int64_t row, void *data);
+
+/* Root mean squares of gate and up over all rows of the default data of a MoE. Up's is smaller by
+ * GATE_OVER_UP, which is not near a ratio of levels, so that each has its own size everywhere. */
+#define GATE_OVER_UP 2.1f
+float generate_gate_share(const armq_case *c);
+
+/* Row `token` of topk_ids and topk_weights. */
+void generate_ids(const armq_case *c, int64_t token, int32_t *ids);
+void generate_router_weights(const armq_case *c, int64_t token, float *weights);
+
+/* False for an expert to which the case's kind of routing sends no token, whatever the seed. */
+bool routing_uses_expert(const armq_case *c, int64_t expert);
+
+/* Four uniform 16-bit numbers added up: a bell in [-1, 1) with rms 0.289. Exact. */
+static inline float random_bell(uint64_t key, int64_t j) {
+    uint64_t bits = random_at(key, (uint64_t)j);
+    int32_t sum =
+        (int16_t)bits + (int16_t)(bits >> 16) + (int16_t)(bits >> 32) + (int16_t)(bits >> 48);
+    return (float)sum * 0x1p-17f;
+}
+
 /* Weights and what belongs to them. */
 bool generate_weights(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
 void generate_scales(const armq_case *c, operand_id id, const operand_shape *shape, void *data);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weights, their scales and biases. */
+#include <math.h>
 #include <string.h>
 
 #include "harness/generate_internal.h"
 #include "kernels/api/describe.h"
+#include "kernels/api/names.h"
 #include "reference/formats.h"
 
 /* Neighbours in a cycle differ by 2x and more, also with the jitter of 1/32. */
@@ -16,6 +18,43 @@ static const float x_rms = 0.289f;
 enum { MAXIMUM_COUNTS_AS = 12 };
 
 static int32_t weight_index(operand_id id) { return id >= OPERAND_W2 ? 1 : 0; }
+
+/* --- Sizes ------------------------------------------------------------------------------------ */
+
+/* One output channel of one expert. */
+typedef struct {
+    int64_t expert, n; /* n within the expert */
+    int64_t level;     /* into a cycle of levels */
+    float share;       /* of the usual size */
+} channel;
+
+/* rms of silu(gate) * up and the like, of a row in the middle, over that of its gates. */
+static const float intermediate_rms_silu = 1.1f, intermediate_rms_clamped = 16.0f;
+
+/* Gate i and up i stand at one level; up is smaller by a factor that no ratio of levels is near. */
+static channel w13_channel(const armq_case *c, int64_t expert, int64_t n) {
+    int64_t width = c->desc.intermediate;
+    bool interleaved = c->desc.dialect.gate_layout == ARMQ_GATE_INTERLEAVED;
+    bool up = interleaved ? n % 2 == 1 : n >= width;
+    int64_t i = interleaved ? n / 2 : up ? n - width : n;
+    float share = generate_gate_share(c);
+    return (channel){expert, n, (i + expert) % 3, up ? share / GATE_OVER_UP : share};
+}
+
+static channel channel_of(const armq_case *c, operand_id id, int64_t expert, int64_t n) {
+    if (!armq_op_is_moe(c->desc.op))
+        return (channel){expert, n, (n + expert) % 3, 1.0f};
+    if (weight_index(id) == 0)
+        return w13_channel(c, expert, n);
+    bool clamps = c->desc.dialect.activation == ARMQ_ACT_SWIGLUOAI;
+    float rms = clamps ? intermediate_rms_clamped : intermediate_rms_silu;
+    return (channel){expert, n, (n + expert) % 3, x_rms / rms};
+}
+
+/* What no token may ever see. */
+static bool is_poisoned(const armq_case *c, int64_t expert) {
+    return c->data == DATA_POISON && armq_op_is_moe(c->desc.op) && !routing_uses_expert(c, expert);
+}
 
 /* --- int8 ------------------------------------------------------------------------------------- */
 
@@ -71,64 +110,95 @@ static void fill_bf16_row(uint64_t key, uint16_t largest, uint16_t *row, int64_t
     }
 }
 
-/* Root mean square of fill_bf16_row is 0.424 of its largest: sqrt((1 - 1/256) / (2 ln 16)). */
-static uint16_t bf16_row_largest(const armq_case *c, operand_id id, int64_t n, int64_t k) {
-    float level = channel_levels[n % 3] * random_jitter(random_row_key(c, id, -1), n);
-    float root = generate_sqrt(k + MAXIMUM_COUNTS_AS);
-    return armq_f32_to_bf16(level / (x_rms * 0.424f * root));
+static void fill_bf16_extreme(int64_t n, uint16_t size, uint16_t *row, int64_t k) {
+    enum { MINUS = 0x8000 };
+    static const uint16_t patterns[3][2] = {{0, 0}, {MINUS, MINUS}, {0, MINUS}};
+    for (int64_t j = 0; j < k; j++)
+        row[j] = size | patterns[n % 3][j % 2];
 }
 
-static void fill_bf16_extreme(int64_t n, uint16_t *row, int64_t k) {
-    enum { ONE = 0x3f80, MINUS_ONE = 0xbf80 };
-    static const uint16_t patterns[3][2] = {{ONE, ONE}, {MINUS_ONE, MINUS_ONE}, {ONE, MINUS_ONE}};
-    for (int64_t j = 0; j < k; j++)
-        row[j] = patterns[n % 3][j % 2];
+/* Root mean square of fill_bf16_row is 0.424 of its largest: sqrt((1 - 1/256) / (2 ln 16)). */
+static uint16_t bf16_row_largest(const armq_case *c, operand_id id, channel at, int64_t row,
+                                 int64_t k) {
+    float level = channel_levels[at.level] * random_jitter(random_row_key(c, id, -1), row);
+    float root = generate_sqrt(k + MAXIMUM_COUNTS_AS);
+    return armq_f32_to_bf16(level * at.share / (x_rms * 0.424f * root));
+}
+
+/* +-1; in a MoE a power of two for which sums of k are small, so that their products stay so. */
+static uint16_t bf16_extreme_size(const armq_case *c, int64_t k) {
+    float size = 1.0f;
+    for (int64_t sum = k; armq_op_is_moe(c->desc.op) && sum > 8; sum /= 2)
+        size *= 0.5f;
+    return armq_f32_to_bf16(size);
+}
+
+static void generate_bf16(const armq_case *c, operand_id id, int64_t row, channel at, int64_t k,
+                          uint16_t *data) {
+    enum { QUIET_NAN = 0x7fc1 };
+    if (is_poisoned(c, at.expert))
+        for (int64_t j = 0; j < k; j++)
+            data[j] = QUIET_NAN;
+    else if (c->data == DATA_EXTREMES)
+        fill_bf16_extreme(at.n + at.expert, bf16_extreme_size(c, k), data, k);
+    else
+        fill_bf16_row(random_row_key(c, id, row), bf16_row_largest(c, id, at, row, k), data, k);
 }
 
 /* --- Operands --------------------------------------------------------------------------------- */
-
-static void generate_bf16(const armq_case *c, operand_id id, int64_t row, int64_t n, int64_t k,
-                          uint16_t *data) {
-    if (c->data == DATA_EXTREMES)
-        fill_bf16_extreme(n, data, k);
-    else
-        fill_bf16_row(random_row_key(c, id, row), bf16_row_largest(c, id, n, k), data, k);
-}
 
 bool generate_weights(const armq_case *c, operand_id id, const operand_shape *shape, void *data) {
     if (c->desc.format != ARMQ_WEIGHT_S8 && c->desc.format != ARMQ_WEIGHT_BF16)
         return false;
     int64_t channels = armq_weight_n(&c->desc, weight_index(id)), k = shape->row;
     for (int64_t row = 0; row < shape->rows; row++) {
-        int64_t n = row % channels;
+        channel at = channel_of(c, id, row / channels, row % channels);
         if (c->desc.format == ARMQ_WEIGHT_BF16)
-            generate_bf16(c, id, row, n, k, (uint16_t *)data + row * k);
+            generate_bf16(c, id, row, at, k, (uint16_t *)data + row * k);
         else if (c->data == DATA_EXTREMES)
-            generate_s8_extreme_w(n, (int8_t *)data + row * k, k);
+            generate_s8_extreme_w(at.n + at.expert, (int8_t *)data + row * k, k);
         else
             generate_s8_row(random_row_key(c, id, row), (int8_t *)data + row * k, k);
     }
     return true;
 }
 
-/* Outputs are of order 1 to 30 with the row sizes of x: the rms of int8 weights is 74. */
+/* The rms of int8 weights is 74. Weights at their extremes add up instead of cancelling, and the
+ * intermediate of a MoE is their square. */
+static float scale_divisor(const armq_case *c, int64_t k) {
+    if (c->data == DATA_EXTREMES && armq_op_is_moe(c->desc.op))
+        return 32.0f * (float)(k > 0 ? k : 1);
+    return x_rms * 74.0f * generate_sqrt(k + MAXIMUM_COUNTS_AS);
+}
+
+/* Outputs are of order 1 to 30 with the row sizes of x. */
 void generate_scales(const armq_case *c, operand_id id, const operand_shape *shape, void *data) {
     int64_t k = armq_weight_k(&c->desc, weight_index(id));
-    float divisor = x_rms * 74.0f * generate_sqrt(k + MAXIMUM_COUNTS_AS);
+    float divisor = scale_divisor(c, k);
     for (int64_t expert = 0; expert < shape->rows; expert++) {
         uint64_t key = random_row_key(c, id, expert);
         float *scales = (float *)data + expert * shape->stride;
-        for (int64_t n = 0; n < shape->row; n++)
-            scales[n] = channel_levels[(n + expert) % 3] * random_jitter(key, n) / divisor;
+        for (int64_t n = 0; n < shape->row; n++) {
+            channel at = channel_of(c, id, expert, n);
+            float scale = channel_levels[at.level] * random_jitter(key, n) * at.share / divisor;
+            scales[n] = is_poisoned(c, expert) ? (float)NAN : scale;
+        }
     }
 }
 
+/* A bias of a MoE's first product stays within what its gates reach without. */
+static float bias_share(const armq_case *c, operand_id id) {
+    return armq_op_is_moe(c->desc.op) && weight_index(id) == 0 ? 0.25f : 1.0f;
+}
+
 void generate_bias(const armq_case *c, operand_id id, const operand_shape *shape, void *data) {
+    float share = bias_share(c, id);
     for (int64_t expert = 0; expert < shape->rows; expert++) {
         uint64_t key = random_row_key(c, id, expert);
         for (int64_t n = 0; n < shape->row; n++) {
-            float value = bias_levels[(n + expert) % 3] * random_jitter(key, n);
+            float value = bias_levels[(n + expert) % 3] * random_jitter(key, n) * share;
             value = random_at(key, (uint64_t)n) >> 63 ? -value : value;
+            value = is_poisoned(c, expert) ? (float)NAN : value;
             armq_store(shape->dtype, data, expert * shape->stride + n, (double)value);
         }
     }

@@ -87,8 +87,10 @@ static bool is_tie_free(const x_row *r, float value) {
 }
 
 static bool is_asymmetric(const x_row *r) {
-    return r->c->desc.dialect.quant == ARMQ_QUANT_ASYMMETRIC;
+    return r->c->desc.dialect.quant == ARMQ_QUANT_ASYMMETRIC && r->c->desc.op != ARMQ_OP_ACTIVATION;
 }
+
+static bool is_moe(const x_row *r) { return armq_op_is_moe(r->c->desc.op); }
 
 /* The multiplier that the dialect derives from the extremes. */
 static void set_multiplier(x_row *r) {
@@ -158,14 +160,6 @@ static void plan(x_row *r, float largest) {
 
 /* --- Filling ---------------------------------------------------------------------------------- */
 
-/* Four uniform 16-bit numbers added up: a bell in [-1, 1) with rms 0.289. Exact. */
-static float bell(uint64_t key, int64_t j) {
-    uint64_t bits = random_at(key, (uint64_t)j);
-    int32_t sum =
-        (int16_t)bits + (int16_t)(bits >> 16) + (int16_t)(bits >> 32) + (int16_t)(bits >> 48);
-    return (float)sum * 0x1p-17f;
-}
-
 /* The last element is never small: a K tail that is skipped must show. */
 static float shape_last(float share) {
     return share < 0 ? share * 0.5f - 0.5f : share * 0.5f + 0.5f;
@@ -187,7 +181,7 @@ static void put_extremes(const x_row *r) {
 
 static void fill_between(const x_row *r, float high, float low) {
     for (int64_t j = 0; j < r->length; j++) {
-        float share = bell(r->key, j);
+        float share = random_bell(r->key, j);
         if (j == r->length - 1)
             share = shape_last(share);
         put(r, j, tie_free_between(r, share, high, low));
@@ -200,11 +194,20 @@ static void fill_sized(x_row *r, float largest) {
     fill_between(r, r->high, r->low);
 }
 
-static void fill_ordinary(x_row *r) { fill_sized(r, row_size(r)); }
+static void fill_ordinary(x_row *r) {
+    if (r->c->desc.op == ARMQ_OP_ACTIVATION) {
+        r->high_place = r->low_place = -1;
+        generate_gate_row(r->c, r->row, r->data);
+    } else {
+        fill_sized(r, row_size(r));
+    }
+}
 
 /* amax 127, or a range of 255: every formula of the multiplier gives exactly 1, and half-integers
- * (exact in all dtypes up to 127.5) are ties. The zero point is a small integer. */
+ * (exact in all dtypes up to 127.5) are ties. The zero point is a small integer. In a MoE all is a
+ * power of two smaller, so that gates have their usual size. */
 static void fill_ties(x_row *r) {
+    const float unit = is_moe(r) ? 0x1p-5f : 1.0f;
     plan_places(r, r->key);
     int32_t shift = (int32_t)(random_at(r->key, UINT64_MAX - 1) % 7) - 3;
     r->high = 127.0f;
@@ -218,8 +221,10 @@ static void fill_ties(x_row *r) {
         int32_t size = (int32_t)((bits >> 8) % 123);
         float value = (float)(j == r->length - 1 ? 64 + size % 59 : size);
         value += (bits & 3) == 0 ? 0.0f : 0.5f;
-        put(r, j, (bits >> 2) & 1 ? -value : value);
+        put(r, j, ((bits >> 2) & 1 ? -value : value) * unit);
     }
+    r->high *= unit;
+    r->low *= unit;
     put_extremes(r);
 }
 
@@ -227,10 +232,11 @@ static void fill_ties(x_row *r) {
 static void fill_outliers(x_row *r) {
     uint64_t channels = random_row_key(r->c, OPERAND_X, -1);
     plan_places(r, channels);
-    plan_extremes(r, row_size(r) * outlier_factor);
+    /* In a MoE the outliers, not the rest, give gates their usual size. */
+    plan_extremes(r, row_size(r) * (is_moe(r) ? 2.0f : outlier_factor));
     float high = r->high / outlier_factor, low = r->low / outlier_factor;
     for (int64_t j = 0; j < r->length; j++) {
-        float share = bell(r->key, j);
+        float share = random_bell(r->key, j);
         bool large = random_at(channels, (uint64_t)j) % 128 == 0;
         if (j == r->length - 1)
             share = shape_last(share);
@@ -263,7 +269,8 @@ static void fill_one_huge(x_row *r) {
     plan_places(r, r->key);
     int64_t place = r->high_place >= 0 ? r->high_place : r->low_place;
     r->high_place = r->low_place = -1;
-    r->high = r->dtype == ARMQ_DTYPE_F16 ? 61440.0f : 0x1p60f;
+    /* Its square, and a sum of these, is finite in f32, but not in f16. */
+    r->high = r->dtype == ARMQ_DTYPE_F16 ? 61440.0f : is_moe(r) ? 0x1p40f : 0x1p60f;
     r->low = -rounded(r->dtype, row_size(r));
     set_multiplier(r);
     fill_between(r, -r->low, r->low);
@@ -276,9 +283,10 @@ static void fill_minus_zero(x_row *r) { fill_constant(r, -0.0f); }
 /* Normal numbers whose range is below 2^-120. f16 has none: zeros of both signs. */
 static void fill_vanishing(x_row *r) {
     for (int64_t j = 0; j < r->length; j++) {
-        float size = r->dtype == ARMQ_DTYPE_F16
-                         ? 0.0f
-                         : rounded(r->dtype, (1.0f + magnitude(bell(r->key, j))) * 0x1p-124f);
+        float size =
+            r->dtype == ARMQ_DTYPE_F16
+                ? 0.0f
+                : rounded(r->dtype, (1.0f + magnitude(random_bell(r->key, j))) * 0x1p-124f);
         put(r, j, random_at(r->key, (uint64_t)j) >> 40 & 1 ? -size : size);
     }
 }
@@ -386,6 +394,10 @@ void generate_float_row(const armq_case *c, int64_t row, void *data, int64_t len
         .length = length,
         .key = random_row_key(c, OPERAND_X, row),
     };
+    if (c->desc.op == ARMQ_OP_ACTIVATION && c->data == DATA_EXTREMES) {
+        generate_extreme_gate_row(c, row, data);
+        return;
+    }
     row_filler *const *cycle = cycles[c->data];
     int64_t count = 1;
     while (count < CYCLE_MAX && cycle[count])

@@ -204,7 +204,8 @@ static void test_key_table_is_printed(void **state) {
         "                 ops: all\n",
         "ops: linear_w8a8 linear_w4a8 linear_bf16\n",
         "values: silu, gelu, gelu_tanh, swigluoai; default silu\n",
-        "ops: quantize linear_w8a8\n", /* of data=ties */
+        "ops: quantize linear_w8a8 moe_w8a8\n", /* of data=ties */
+        "  skip           a third of the slots and every seventh token is -1 (skip_ids=1)\n",
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         assert_non_null(strstr(text, wanted[i]));

@@ -13,52 +13,9 @@
 #include <string.h>
 
 #include "harness/generate.h"
+#include "harness/tests/tensors.h"
 #include "kernels/api/names.h"
 #include "reference/formats.h"
-
-/* --- A case with its tensors ------------------------------------------------------------------ */
-
-typedef struct {
-    armq_case c;
-    operand_shape shapes[OPERAND_COUNT];
-    operands data;
-} tensors;
-
-static armq_case parse(const char *text) {
-    case_list list = {0};
-    case_error error;
-    if (!case_parse_line(text, NULL, &list, &error))
-        fail_msg("%s: %s", text, error.message);
-    assert_int_equal(list.count, 1);
-    armq_case c = list.items[0];
-    case_list_free(&list);
-    return c;
-}
-
-static tensors *make(const char *text) {
-    tensors *t = calloc(1, sizeof *t);
-    assert_non_null(t);
-    t->c = parse(text);
-    operand_shapes(&t->c, NULL, t->shapes);
-    for (int id = 0; operand_is_input((operand_id)id); id++) {
-        if (!t->shapes[id].present || t->shapes[id].bytes == 0)
-            continue;
-        t->data.at[id] = malloc(t->shapes[id].bytes);
-        assert_non_null(t->data.at[id]);
-        assert_true(generate_operand(&t->c, (operand_id)id, &t->shapes[id], t->data.at[id]));
-    }
-    return t;
-}
-
-static void drop(tensors *t) {
-    for (int id = 0; id < OPERAND_COUNT; id++)
-        free(t->data.at[id]);
-    free(t);
-}
-
-static double at(const tensors *t, operand_id id, int64_t row, int64_t column) {
-    return armq_load(t->shapes[id].dtype, t->data.at[id], row * t->shapes[id].stride + column);
-}
 
 static double x_at(const tensors *t, int64_t row, int64_t j) { return at(t, OPERAND_X, row, j); }
 
@@ -594,7 +551,6 @@ static void test_what_does_not_exist(void **state) {
     char bytes[8192];
     operand_shapes(&c, NULL, shapes);
     assert_false(generate_operand(&c, OPERAND_W, &shapes[OPERAND_W], bytes));
-    assert_false(generate_operand(&c, OPERAND_TOPK_IDS, &shapes[OPERAND_TOPK_IDS], bytes));
     assert_false(generate_operand(&c, OPERAND_Y, &shapes[OPERAND_Y], bytes));
     c = parse("gemm_s8s8s32 tokens=1 n=1 k=1");
     operand_shapes(&c, NULL, shapes);
