@@ -14,8 +14,8 @@
         int_vector high0 = vdupq_n_s##bits(0), high1 = high0;                                      \
         uint_vector low0 = vld1q_u##bits(x), low1 = low0;                                          \
         int64_t i = 0;                                                                             \
-        for (; i + 2 * lanes <= k; i += 2 * lanes) {                                               \
-            uint_vector v0 = vld1q_u##bits(x + i), v1 = vld1q_u##bits(x + i + lanes);              \
+        for (; i + 2 * (lanes) <= k; i += 2 * (lanes)) {                                           \
+            uint_vector v0 = vld1q_u##bits(x + i), v1 = vld1q_u##bits(x + i + (lanes));            \
             high0 = vmaxq_s##bits(high0, vreinterpretq_s##bits##_u##bits(v0));                     \
             high1 = vmaxq_s##bits(high1, vreinterpretq_s##bits##_u##bits(v1));                     \
             low0 = vmaxq_u##bits(low0, v0);                                                        \
@@ -23,8 +23,8 @@
         }                                                                                          \
         high0 = vmaxq_s##bits(high0, high1);                                                       \
         low0 = vmaxq_u##bits(low0, low1);                                                          \
-        for (; i < k; i += lanes) {                                                                \
-            uint_vector v = vld1q_u##bits(x + (i + lanes <= k ? i : k - lanes));                   \
+        for (; i < k; i += (lanes)) {                                                              \
+            uint_vector v = vld1q_u##bits(x + (i + (lanes) <= k ? i : k - (lanes)));               \
             high0 = vmaxq_s##bits(high0, vreinterpretq_s##bits##_u##bits(v));                      \
             low0 = vmaxq_u##bits(low0, v);                                                         \
         }                                                                                          \

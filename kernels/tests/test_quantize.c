@@ -144,9 +144,11 @@ static void compare(const armq_provider *provider, armq_dialect dialect, armq_dt
     const size_t element = armq_dtype_bytes(in);
     char *x = guarded((size_t)(TOKENS * k) * element, element, 0);
     uint64_t random = (uint64_t)k + 17;
-    for (int64_t i = 0; i < TOKENS * k; i++)
-        armq_store(in, x, i,
-                   armq_round_to(in, (int32_t)random_u32(&random) * 0x1p-29 * (double)(1 + i / k)));
+    for (int64_t i = 0; i < TOKENS * k; i++) {
+        const int64_t row = i / k;
+        const double value = (int32_t)random_u32(&random) * 0x1p-29 * (double)(1 + row);
+        armq_store(in, x, i, armq_round_to(in, value));
+    }
     serial_pool pool;
     serial_pool_init(&pool, 3, true);
     quantized got = quantize(provider, &d, x, &pool.threads);

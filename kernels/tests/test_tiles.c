@@ -211,6 +211,8 @@ static void table_is_in_order(const armq_tier *tier, const armq_tile_set *set,
     /* One panel must always do, for the last ones of a matrix. */
     assert_int_equal(armq_tile_for(set, tile->rows, 1)->panels, 1);
     assert_int_equal(armq_tile_for(set, tile->rows, 1)->rows, tile->rows);
+    /* Rows are packed without knowing how wide the tile will be. */
+    assert_int_equal(armq_tile_for(set, tile->rows, 1)->copies, tile->copies);
 }
 
 static void test_tables(void **state) {
