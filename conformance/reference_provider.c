@@ -15,25 +15,68 @@
 #include "reference/reference.h"
 
 static bool has_op(armq_op op) {
-    return op == ARMQ_OP_QUANTIZE || op == ARMQ_OP_GEMM_S8S8S32 || op == ARMQ_OP_LINEAR_W8A8 ||
-           op == ARMQ_OP_LINEAR_BF16;
+    return op == ARMQ_OP_QUANTIZE || op == ARMQ_OP_ACTIVATION || op == ARMQ_OP_GEMM_S8S8S32 ||
+           op == ARMQ_OP_LINEAR_W8A8 || op == ARMQ_OP_LINEAR_BF16 || op == ARMQ_OP_MOE_W8A8 ||
+           op == ARMQ_OP_MOE_BF16;
 }
 
-/* Sections of a packed tensor, each aligned to 4 bytes: w, scales, bias. */
+static int32_t weight_count(const armq_desc *desc) {
+    return desc->format == ARMQ_WEIGHT_NONE ? 0 : armq_op_is_moe(desc->op) ? 2 : 1;
+}
+
+static int64_t expert_count(const armq_desc *desc) {
+    return armq_op_is_moe(desc->op) ? desc->experts : 1;
+}
+
+/* Bytes of one expert's w, scales and bias; packed, they stand behind each other, byte by byte as
+ * given, and experts behind each other. */
+enum { PARTS = 3 };
 typedef struct {
-    size_t w, scales, bias;
-} sections;
+    size_t part[PARTS], all;
+} sizes;
 
-static size_t round_up(size_t bytes) { return (bytes + 3) / 4 * 4; }
+static sizes sizes_of(const armq_desc *desc, int32_t which) {
+    size_t n = (size_t)armq_weight_n(desc, which), k = (size_t)armq_weight_k(desc, which);
+    uint32_t flag = !armq_op_is_moe(desc->op) ? ARMQ_USES_BIAS
+                    : which == 0              ? ARMQ_USES_W13_BIAS
+                                              : ARMQ_USES_W2_BIAS;
+    sizes s = {{n * k * (desc->format == ARMQ_WEIGHT_BF16 ? 2 : 1),
+                n * armq_dtype_bytes(desc->scale_dtype),
+                desc->uses & flag ? n * armq_dtype_bytes(desc->bias_dtype) : 0},
+               0};
+    s.all = s.part[0] + s.part[1] + s.part[2];
+    return s;
+}
 
-static sections sections_of(const armq_desc *desc) {
-    size_t n = (size_t)desc->n, k = (size_t)desc->k;
-    bool bias = (desc->uses & ARMQ_USES_BIAS) != 0;
-    return (sections){
-        round_up(n * k * (desc->format == ARMQ_WEIGHT_BF16 ? 2 : 1)),
-        round_up(n * armq_dtype_bytes(desc->scale_dtype)),
-        bias ? round_up(n * armq_dtype_bytes(desc->bias_dtype)) : 0,
-    };
+static armq_status refuse_long(int64_t k, const char *name, armq_support *support) {
+    if (k <= support->max_k)
+        return ARMQ_OK;
+    snprintf(support->reason, sizeof support->reason,
+             "%s = %" PRId64 " is above %" PRId64 ", the longest that int32 sums can hold", name, k,
+             support->max_k);
+    return ARMQ_UNSUPPORTED;
+}
+
+static armq_status refuse_k(const armq_desc *desc, armq_support *support) {
+    if (!armq_op_is_moe(desc->op))
+        return refuse_long(desc->k, "k", support);
+    armq_status status = refuse_long(desc->hidden, "hidden", support);
+    return status == ARMQ_OK ? refuse_long(desc->intermediate, "intermediate", support) : status;
+}
+
+static void fill_support(const armq_desc *desc, armq_support *support) {
+    snprintf(support->kernel, sizeof support->kernel, "reference");
+    for (int32_t which = 0; which < weight_count(desc); which++) {
+        size_t expert = sizes_of(desc, which).all;
+        support->packed_bytes[which] = (size_t)expert_count(desc) * expert;
+        if (armq_op_is_moe(desc->op))
+            support->packed_expert_stride[which] = expert;
+    }
+    support->packed_align = 1;
+    support->workspace_align = 1;
+    support->tile_m = support->tile_n = support->tile_k = 1;
+    support->claims = ARMQ_CLAIM_THREAD_INVARIANT | ARMQ_CLAIM_BATCH_INVARIANT |
+                      ARMQ_CLAIM_REENTRANT | ARMQ_CLAIM_NONFINITE_ROW_NAN;
 }
 
 static armq_status query(const armq_desc *desc, armq_support *support) {
@@ -50,28 +93,13 @@ static armq_status query(const armq_desc *desc, armq_support *support) {
         return ARMQ_UNSUPPORTED;
     }
     support->max_k = armq_max_k(desc->op, &desc->dialect);
-    if (desc->k > support->max_k) {
-        snprintf(support->reason, sizeof support->reason,
-                 "k = %" PRId64 " is above %" PRId64 ", the longest that int32 sums can hold",
-                 desc->k, support->max_k);
-        return ARMQ_UNSUPPORTED;
-    }
-    sections s = sections_of(desc);
-    snprintf(support->kernel, sizeof support->kernel, "reference");
-    if (desc->format != ARMQ_WEIGHT_NONE)
-        support->packed_bytes[0] = s.w + s.scales + s.bias;
-    support->packed_align = 4;
-    support->workspace_align = 1;
-    support->tile_m = support->tile_n = support->tile_k = 1;
-    support->claims = ARMQ_CLAIM_THREAD_INVARIANT | ARMQ_CLAIM_BATCH_INVARIANT |
-                      ARMQ_CLAIM_REENTRANT | ARMQ_CLAIM_NONFINITE_ROW_NAN;
-    return ARMQ_OK;
+    status = refuse_k(desc, support);
+    if (status == ARMQ_OK)
+        fill_support(desc, support);
+    return status;
 }
 
-static void copy(uint8_t *to, const void *from, size_t bytes) {
-    if (bytes)
-        memcpy(to, from, bytes);
-}
+/* --- Weights ---------------------------------------------------------------------------------- */
 
 static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int64_t last,
                         const armq_weights *weights, void *packed) {
@@ -79,17 +107,46 @@ static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int
     armq_status status = query(desc, &support);
     if (status == ARMQ_OK)
         status = armq_weights_check(desc, which, first, last, weights, packed);
-    if (status != ARMQ_OK || last == first)
+    if (status != ARMQ_OK)
         return status;
-    sections s = sections_of(desc);
-    size_t n = (size_t)desc->n, element = desc->format == ARMQ_WEIGHT_BF16 ? 2 : 1;
-    copy(packed, weights->w, n * (size_t)desc->k * element);
-    copy((uint8_t *)packed + s.w, weights->scales, n * armq_dtype_bytes(desc->scale_dtype));
-    if (s.bias)
-        copy((uint8_t *)packed + s.w + s.scales, weights->bias,
-             n * armq_dtype_bytes(desc->bias_dtype));
+    sizes s = sizes_of(desc, which);
+    const void *given[PARTS] = {weights->w, weights->scales, weights->bias};
+    uint8_t *to = packed;
+    for (int64_t expert = 0; expert < last - first; expert++)
+        for (int i = 0; i < PARTS; i++)
+            if (s.part[i]) {
+                const uint8_t *from = given[i];
+                memcpy(to, from + (size_t)expert * s.part[i], s.part[i]);
+                to += s.part[i];
+            }
     return ARMQ_OK;
 }
+
+/* The reference wants each part of all experts in one piece, aligned; free them with drop. */
+static bool unpack(const armq_desc *desc, int32_t which, const uint8_t *packed,
+                   void *parts[PARTS]) {
+    sizes s = sizes_of(desc, which);
+    size_t experts = (size_t)expert_count(desc), offset = 0;
+    for (int i = 0; i < PARTS; offset += s.part[i++]) {
+        if (s.part[i] == 0)
+            continue;
+        parts[i] = malloc(experts * s.part[i] + 1);
+        if (!parts[i])
+            return false;
+        for (size_t expert = 0; expert < experts; expert++)
+            memcpy((uint8_t *)parts[i] + expert * s.part[i], packed + expert * s.all + offset,
+                   s.part[i]);
+    }
+    return true;
+}
+
+static void drop(void *parts[2][PARTS]) {
+    for (int which = 0; which < 2; which++)
+        for (int i = 0; i < PARTS; i++)
+            free(parts[which][i]);
+}
+
+/* --- Run -------------------------------------------------------------------------------------- */
 
 static void store_row(const armq_desc *desc, const armq_args *args, int64_t row,
                       const ref_interval *intervals) {
@@ -131,30 +188,53 @@ static armq_status run_rows(const armq_desc *desc, const armq_args *args,
     return ok ? ARMQ_OK : ARMQ_NO_MEMORY;
 }
 
+static bool ids_are_valid(const armq_desc *desc, const armq_args *args) {
+    int64_t lowest = desc->uses & ARMQ_USES_SKIP_IDS ? -1 : 0;
+    for (int64_t i = 0; i < desc->tokens * desc->top_k; i++)
+        if (args->topk_ids[i] < lowest || args->topk_ids[i] >= desc->experts)
+            return false;
+    return true;
+}
+
+static armq_status run_unpacked(const armq_desc *desc, const armq_args *args, uint32_t claims,
+                                void *parts[2][PARTS]) {
+    armq_weights weights[2];
+    ref_problem problem = {
+        .desc = desc,
+        .claims = claims,
+        .x = args->x,
+        .x_stride = armq_x_stride(desc, args),
+        .topk_ids = args->topk_ids,
+        .topk_weights = args->topk_weights,
+    };
+    for (int32_t which = 0; which < weight_count(desc); which++) {
+        if (!unpack(desc, which, args->packed[which], parts[which]))
+            return ARMQ_NO_MEMORY;
+        weights[which] = (armq_weights){
+            .size = sizeof *weights,
+            .w = parts[which][0],
+            .scales = parts[which][1],
+            .bias = parts[which][2],
+        };
+        problem.weights[which] = &weights[which];
+    }
+    return run_rows(desc, args, &problem);
+}
+
 static armq_status run(const armq_desc *desc, const void *plan, const armq_args *args) {
     (void)plan;
     armq_support support = {.size = sizeof support};
     armq_status status = query(desc, &support);
     if (status == ARMQ_OK)
         status = armq_args_check(desc, &support, args);
+    if (status == ARMQ_OK && armq_op_is_moe(desc->op) && !ids_are_valid(desc, args))
+        status = ARMQ_INVALID_ARGUMENT;
     if (status != ARMQ_OK)
         return status;
-    sections s = sections_of(desc);
-    const uint8_t *packed = args->packed[0];
-    armq_weights weights = {
-        .size = sizeof weights,
-        .w = packed,
-        .scales = s.scales ? packed + s.w : NULL,
-        .bias = s.bias ? packed + s.w + s.scales : NULL,
-    };
-    ref_problem problem = {
-        .desc = desc,
-        .claims = support.claims,
-        .x = args->x,
-        .x_stride = armq_x_stride(desc, args),
-        .weights = {desc->format != ARMQ_WEIGHT_NONE ? &weights : NULL, NULL},
-    };
-    return run_rows(desc, args, &problem);
+    void *parts[2][PARTS] = {{NULL}};
+    status = run_unpacked(desc, args, support.claims, parts);
+    drop(parts);
+    return status;
 }
 
 const armq_provider reference_provider = {

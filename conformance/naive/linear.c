@@ -7,10 +7,16 @@
 #include "kernels/api/names.h"
 #include "reference/formats.h"
 
-const void *naive_x_row(const naive_call *call, int64_t row) {
-    int64_t offset = row * armq_x_stride(call->desc, call->args);
+naive_values naive_x_row(const naive_call *call, int64_t row) {
+    const armq_desc *desc = call->desc;
+    int64_t offset = row * armq_x_stride(desc, call->args);
     const uint8_t *x = call->args->x;
-    return x ? x + (size_t)offset * armq_dtype_bytes(call->desc->in) : NULL;
+    return (naive_values){
+        .at = x ? x + (size_t)offset * armq_dtype_bytes(desc->in) : NULL,
+        .dtype = desc->in,
+        .work = armq_op_is_bf16(desc->op) ? ARMQ_DTYPE_BF16 : desc->dialect.work,
+        .count = armq_x_row(desc),
+    };
 }
 
 void *naive_y_row(const naive_call *call, int64_t row) {
@@ -21,6 +27,8 @@ void *naive_y_row(const naive_call *call, int64_t row) {
 
 /* A row of x as the dot product takes it: int8, or bf16. */
 size_t naive_scratch_bytes(const armq_desc *desc) {
+    if (armq_op_is_moe(desc->op))
+        return naive_moe_scratch_bytes(desc);
     size_t element = desc->op == ARMQ_OP_LINEAR_W8A8 ? 1 : desc->op == ARMQ_OP_LINEAR_BF16 ? 2 : 0;
     return ((size_t)desc->k * element + 63) / 64 * 64;
 }
@@ -47,6 +55,19 @@ float naive_dot_bf16(const uint16_t *x, const uint16_t *w, int64_t k) {
     return sum;
 }
 
+float naive_dequantized(const naive_packed *packed, const int8_t *q, naive_row x, int64_t n) {
+    if (packed->k == 0)
+        return 0.0f; /* whatever the scales are */
+    int64_t sum = naive_dot_s8(q, x.zero, (const int8_t *)packed->w + n * packed->k, packed->k);
+    return (float)sum * (x.scale * packed->scales[n]);
+}
+
+float naive_product_bf16(const naive_packed *packed, const uint16_t *x, int64_t n) {
+    if (packed->k == 0)
+        return 0.0f;
+    return naive_dot_bf16(x, (const uint16_t *)packed->w + n * packed->k, packed->k);
+}
+
 float naive_add_bias(float y, const naive_packed *packed, int64_t n) {
     return packed->bias ? y + packed->bias[n] : y;
 }
@@ -55,39 +76,32 @@ void naive_store(const armq_desc *desc, void *y_row, int64_t n, float y) {
     armq_store(desc->out, y_row, n, (double)y);
 }
 
-static void store_nan_row(const naive_call *call, int64_t row) {
-    for (int64_t n = 0; n < call->desc->n; n++)
+void naive_store_nan_row(const naive_call *call, int64_t row) {
+    for (int64_t n = 0; n < armq_y_row(call->desc); n++)
         naive_store(call->desc, naive_y_row(call, row), n, NAN);
 }
 
 void naive_gemm_s8s8s32(const naive_call *call, int64_t row, void *scratch) {
     (void)scratch;
     int64_t k = call->desc->k;
-    const int8_t *w = call->packed.w;
+    const int8_t *x = naive_x_row(call, row).at, *w = call->packed.w;
     int32_t *y = naive_y_row(call, row);
     for (int64_t n = 0; n < call->desc->n; n++)
-        y[n] = (int32_t)naive_dot_s8(naive_x_row(call, row), 0, k ? w + n * k : w, k);
-}
-
-static float dequantized(const naive_call *call, const int8_t *q, naive_row x, int64_t n) {
-    int64_t k = call->desc->k;
-    if (k == 0)
-        return 0.0f; /* whatever the scales are */
-    int64_t sum = naive_dot_s8(q, x.zero, (const int8_t *)call->packed.w + n * k, k);
-    return (float)sum * (x.scale * call->packed.scales[n]);
+        y[n] = (int32_t)naive_dot_s8(x, 0, k ? w + n * k : w, k);
 }
 
 void naive_linear_w8a8(const naive_call *call, int64_t row, void *scratch) {
     const armq_desc *desc = call->desc;
-    naive_row x = naive_quantize_row(desc, naive_x_row(call, row), scratch);
+    naive_values values = naive_x_row(call, row);
+    naive_row x = naive_quantize_row(&desc->dialect, &values, scratch);
     if (!x.finite) {
-        store_nan_row(call, row);
+        naive_store_nan_row(call, row);
         return;
     }
     for (int64_t n = 0; n < desc->n; n++) {
-        float y = dequantized(call, scratch, x, n);
+        float y = naive_dequantized(&call->packed, scratch, x, n);
         if (desc->dialect.linear_round_before_bias)
-            y = (float)armq_round_to(desc->out, (double)y);
+            y = naive_round(desc->out, y);
         naive_store(desc, naive_y_row(call, row), n, naive_add_bias(y, &call->packed, n));
     }
 }
@@ -95,18 +109,15 @@ void naive_linear_w8a8(const naive_call *call, int64_t row, void *scratch) {
 void naive_linear_bf16(const naive_call *call, int64_t row, void *scratch) {
     const armq_desc *desc = call->desc;
     uint16_t *x = scratch;
-    bool finite = true;
-    for (int64_t i = 0; i < desc->k; i++) {
-        x[i] = armq_f32_to_bf16((float)armq_load(desc->in, naive_x_row(call, row), i));
-        finite = finite && isfinite(widen(x[i]));
-    }
-    if (!finite) {
-        store_nan_row(call, row);
+    naive_values values = naive_x_row(call, row);
+    if (!naive_is_finite(&values)) {
+        naive_store_nan_row(call, row);
         return;
     }
-    const uint16_t *w = call->packed.w;
+    for (int64_t i = 0; i < desc->k; i++)
+        x[i] = armq_f32_to_bf16(naive_load(&values, i));
     for (int64_t n = 0; n < desc->n; n++) {
-        float y = naive_dot_bf16(x, desc->k ? w + n * desc->k : w, desc->k);
+        float y = naive_product_bf16(&call->packed, x, n);
         naive_store(desc, naive_y_row(call, row), n, naive_add_bias(y, &call->packed, n));
     }
 }

@@ -2,6 +2,7 @@
 #include "conformance/naive/naive.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,12 +17,17 @@ static row_function function_of(armq_op op) {
     switch (op) {
     case ARMQ_OP_QUANTIZE:
         return naive_quantize;
+    case ARMQ_OP_ACTIVATION:
+        return naive_activation;
     case ARMQ_OP_GEMM_S8S8S32:
         return naive_gemm_s8s8s32;
     case ARMQ_OP_LINEAR_W8A8:
         return naive_linear_w8a8;
     case ARMQ_OP_LINEAR_BF16:
         return naive_linear_bf16;
+    case ARMQ_OP_MOE_W8A8:
+    case ARMQ_OP_MOE_BF16:
+        return naive_moe;
     default:
         return NULL;
     }
@@ -29,7 +35,13 @@ static row_function function_of(armq_op op) {
 
 static void fill_support(const armq_desc *desc, armq_support *support) {
     snprintf(support->kernel, sizeof support->kernel, "naive_%s", armq_op_name(desc->op));
-    support->packed_bytes[0] = naive_packed_bytes(desc);
+    support->packed_bytes[0] = naive_packed_bytes(desc, 0);
+    if (armq_op_is_moe(desc->op))
+        for (int32_t which = 0; which < 2; which++) {
+            support->packed_expert_stride[which] = naive_packed_bytes(desc, which);
+            support->packed_bytes[which] =
+                (size_t)desc->experts * support->packed_expert_stride[which];
+        }
     support->packed_align = sizeof(float);
     support->workspace_bytes = (size_t)desc->max_threads * naive_scratch_bytes(desc);
     support->workspace_align = sizeof(float);
@@ -37,6 +49,38 @@ static void fill_support(const armq_desc *desc, armq_support *support) {
     support->max_k = armq_max_k(desc->op, &desc->dialect);
     support->claims = ARMQ_CLAIM_THREAD_INVARIANT | ARMQ_CLAIM_BATCH_INVARIANT |
                       ARMQ_CLAIM_NO_ALLOC | ARMQ_CLAIM_REENTRANT | ARMQ_CLAIM_NONFINITE_ROW_NAN;
+}
+
+static armq_status refuse_long(int64_t k, const char *name, armq_support *support) {
+    if (k <= support->max_k)
+        return ARMQ_OK;
+    snprintf(support->reason, sizeof support->reason,
+             "%s = %" PRId64 " is above %" PRId64 ", the longest that int32 sums can hold", name, k,
+             support->max_k);
+    return ARMQ_UNSUPPORTED;
+}
+
+/* Both products of a mixture of experts have a K. */
+static armq_status refuse_k(const armq_desc *desc, armq_support *support) {
+    if (!armq_op_is_moe(desc->op))
+        return refuse_long(desc->k, "k", support);
+    armq_status status = refuse_long(desc->hidden, "hidden", support);
+    return status == ARMQ_OK ? refuse_long(desc->intermediate, "intermediate", support) : status;
+}
+
+/* A limit that clamps nothing sensible, or numbers that the activation does not have. */
+static armq_status refuse_activation(const armq_desc *desc, armq_support *support) {
+    const armq_dialect *d = &desc->dialect;
+    if (!armq_op_is_moe(desc->op) && desc->op != ARMQ_OP_ACTIVATION)
+        return ARMQ_OK;
+    if (d->activation == ARMQ_ACT_SWIGLUOAI ? d->limit >= 0.0f && isfinite(d->alpha)
+                                            : d->alpha == 0.0f && d->limit == 0.0f)
+        return ARMQ_OK;
+    snprintf(support->reason, sizeof support->reason, "alpha = %g, limit = %g; %s",
+             (double)d->alpha, (double)d->limit,
+             d->activation == ARMQ_ACT_SWIGLUOAI ? "a finite alpha and limit >= 0 are needed"
+                                                 : "only swigluoai has them, so both must be 0");
+    return ARMQ_UNSUPPORTED;
 }
 
 static armq_status query(const armq_desc *desc, armq_support *support) {
@@ -53,13 +97,8 @@ static armq_status query(const armq_desc *desc, armq_support *support) {
         return ARMQ_UNSUPPORTED;
     }
     fill_support(desc, support);
-    if (desc->k > support->max_k) {
-        snprintf(support->reason, sizeof support->reason,
-                 "k = %" PRId64 " is above %" PRId64 ", the longest that int32 sums can hold",
-                 desc->k, support->max_k);
-        return ARMQ_UNSUPPORTED;
-    }
-    return ARMQ_OK;
+    status = refuse_k(desc, support);
+    return status == ARMQ_OK ? refuse_activation(desc, support) : status;
 }
 
 static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int64_t last,
@@ -69,7 +108,7 @@ static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int
     if (status == ARMQ_OK)
         status = armq_weights_check(desc, which, first, last, weights, packed);
     if (status == ARMQ_OK && last > first)
-        naive_pack(desc, weights, packed);
+        naive_pack(desc, which, weights, last - first, packed);
     return status;
 }
 
@@ -93,7 +132,9 @@ static armq_status run(const armq_desc *desc, const void *plan, const armq_args 
         status = armq_args_check(desc, &support, args);
     if (status != ARMQ_OK)
         return status;
-    row_job job = {{desc, args, naive_unpack(desc, args->packed[0])}, function_of(desc->op)};
+    row_job job = {{desc, args, naive_unpack(desc, 0, args->packed[0])}, function_of(desc->op)};
+    if (armq_op_is_moe(desc->op) && !naive_ids_are_valid(&job.call))
+        return ARMQ_INVALID_ARGUMENT;
     if (args->threads)
         args->threads->run(args->threads->ctx, desc->tokens, run_row, &job);
     else

@@ -10,24 +10,36 @@
 
 #include "kernels/armq.h"
 
-/* --- Packed weights: row-major as given, scales and bias widened to f32 behind them. ------------
+/* --- Packed weights: row-major as given, scales and bias widened to f32 behind them; experts one
+ * after the other. which: 0 = w or w13, 1 = w2. --------------------------------------------------
  */
 
 typedef struct {
     const void *w;       /* [n, k] in desc.format */
     const float *scales; /* [n]; NULL for gemm and bf16 */
     const float *bias;   /* [n]; NULL without bias */
+    int64_t n, k;
 } naive_packed;
 
-size_t naive_packed_bytes(const armq_desc *desc);
-naive_packed naive_unpack(const armq_desc *desc, const void *packed);
-void naive_pack(const armq_desc *desc, const armq_weights *weights, void *packed);
+/* Of one expert, or of the only weights there are. */
+size_t naive_packed_bytes(const armq_desc *desc, int32_t which);
+naive_packed naive_unpack(const armq_desc *desc, int32_t which, const void *packed);
+void naive_pack(const armq_desc *desc, int32_t which, const armq_weights *weights, int64_t experts,
+                void *packed);
 
-/* --- Steps --------------------------------------------------------------------------------------
+/* --- Steps that several ops share ---------------------------------------------------------------
  */
 
-/* Element i of a row of x, in the working dtype of the dialect. */
-float naive_load(const armq_desc *desc, const void *x_row, int64_t i);
+/* Values as they stand in memory, and the dtype that each is rounded to when it is read. */
+typedef struct {
+    const void *at;
+    armq_dtype dtype, work;
+    int64_t count;
+} naive_values;
+
+float naive_load(const naive_values *values, int64_t i);
+bool naive_is_finite(const naive_values *values);
+float naive_round(armq_dtype dtype, float value);
 
 typedef struct {
     float scale; /* real = (q - zero) * scale; NaN if not finite */
@@ -35,12 +47,16 @@ typedef struct {
     bool finite;
 } naive_row;
 
-/* Quantises k elements to q. A row with NaN, Inf or an infinite range gives q 0, scale NaN. */
-naive_row naive_quantize_row(const armq_desc *desc, const void *x_row, int8_t *q);
+/* Quantises x to q. A row with NaN, Inf or an infinite range gives q 0, scale NaN. */
+naive_row naive_quantize_row(const armq_dialect *dialect, const naive_values *x, int8_t *q);
 
 /* Sum of (q - zero) * w. */
 int64_t naive_dot_s8(const int8_t *q, int32_t zero, const int8_t *w, int64_t k);
 float naive_dot_bf16(const uint16_t *x, const uint16_t *w, int64_t k);
+
+/* Product of a quantised row with row n of the weights, without bias. */
+float naive_dequantized(const naive_packed *packed, const int8_t *q, naive_row x, int64_t n);
+float naive_product_bf16(const naive_packed *packed, const uint16_t *x, int64_t n);
 float naive_add_bias(float y, const naive_packed *packed, int64_t n);
 
 /* Rounds to the output dtype and stores element n of a row of y. */
@@ -52,16 +68,57 @@ void naive_store(const armq_desc *desc, void *y_row, int64_t n, float y);
 typedef struct {
     const armq_desc *desc;
     const armq_args *args;
-    naive_packed packed;
+    naive_packed packed; /* not moe */
 } naive_call;
 
 size_t naive_scratch_bytes(const armq_desc *desc); /* per thread, a multiple of 64 */
-const void *naive_x_row(const naive_call *call, int64_t row);
+naive_values naive_x_row(const naive_call *call, int64_t row);
 void *naive_y_row(const naive_call *call, int64_t row);
+void naive_store_nan_row(const naive_call *call, int64_t row);
 
 void naive_quantize(const naive_call *call, int64_t row, void *scratch);
+void naive_activation(const naive_call *call, int64_t row, void *scratch);
 void naive_gemm_s8s8s32(const naive_call *call, int64_t row, void *scratch);
 void naive_linear_w8a8(const naive_call *call, int64_t row, void *scratch);
 void naive_linear_bf16(const naive_call *call, int64_t row, void *scratch);
+void naive_moe(const naive_call *call, int64_t token, void *scratch); /* w8a8 and bf16 */
+
+/* --- Steps of a mixture of experts, for one slot of one token -----------------------------------
+ */
+
+size_t naive_moe_scratch_bytes(const armq_desc *desc);
+
+/* Whether every expert id is one that the description allows. */
+bool naive_ids_are_valid(const naive_call *call);
+
+/* Routing: whether a slot belongs to this machine, and the slot that is added after `previous` (-1:
+ * the first) in the order of the dialect; -1 after the last. */
+bool naive_slot_runs(const naive_call *call, int64_t token, int64_t slot);
+int64_t naive_next_slot(const naive_call *call, int64_t token, int64_t previous);
+
+naive_packed naive_expert(const naive_call *call, int32_t which, int64_t expert);
+
+/* Router weight, rounded as the dialect says; 1 if there is none. */
+float naive_router_weight(const naive_call *call, int64_t token, int64_t slot);
+
+/* x [hidden] in the working dtype, times the router weight if that is on the input. */
+void naive_gather(const naive_call *call, int64_t token, int64_t slot, float *x);
+
+/* y13 [2*intermediate] = w13 * x + bias. operand: room for x as the product takes it. */
+void naive_gate_up(const naive_call *call, int64_t expert, const float *x, void *operand,
+                   float *y13);
+
+/* activation(gate) * up. */
+float naive_activate(const armq_dialect *dialect, float gate, float up);
+
+/* h [intermediate] from y13. */
+void naive_intermediate(const naive_call *call, const float *y13, float *h);
+
+/* y2 [hidden] = w2 * h + bias, h quantised again. */
+void naive_down(const naive_call *call, int64_t expert, const float *h, void *operand, float *y2);
+
+/* sum [hidden] += y2 times the router weight, if that is on the output. */
+void naive_combine(const naive_call *call, int64_t token, int64_t slot, const float *y2,
+                   float *sum);
 
 #endif

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replaceable, as in common_naive.c. */
+#pragma weak naive_slot_runs
+#pragma weak naive_router_weight
+#pragma weak naive_expert
+#pragma weak naive_down
+
+#include "conformance/naive/moe.c"
