@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Markdown table against results counted by hand."""
+
+import contextlib
+import io
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+import fixtures as fx  # noqa: E402  (the path is set first)
+from reports import table  # noqa: E402
+
+
+class Table(unittest.TestCase):
+    def table(self, *records):
+        with tempfile.TemporaryDirectory() as folder:
+            path = fx.write_lines(Path(folder) / "conform.jsonl", records)
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                self.assertEqual(table.main([path]), 0)
+        return [[cell.strip() for cell in line.split("|")[1:-1]]
+                for line in out.getvalue().splitlines()]
+
+    def test_counts_dtypes_and_dashes(self):
+        lines = self.table(fx.run_record(5), fx.case_record(1), fx.case_record(2, **{"in": "f32"}),
+                           fx.case_record(3, status="failed"), fx.case_record(4, status="waived"),
+                           fx.case_record(5, provider="neon", status="skipped", reason="no"),
+                           fx.ledger_record(passed=2, failed=1, skipped=1, waived=1))
+        row = dict(zip(lines[0], lines[2]))
+        self.assertEqual(row["op"], "`linear_w8a8`")
+        self.assertEqual(row["input dtypes"], "f32, bf16")
+        self.assertEqual(row["i8mm"], "1 of 4 FAIL")
+        self.assertEqual(row["neon"], "–")
+
+    def test_waived_is_not_hidden_and_crashes_fail(self):
+        lines = self.table(fx.run_record(3), fx.case_record(1), fx.case_record(2, status="waived"),
+                           fx.case_record(3, provider="neon", status="crashed"),
+                           fx.ledger_record(passed=1, waived=1, crashed=1))
+        row = dict(zip(lines[0], lines[2]))
+        self.assertEqual(row["i8mm"], "1 (1 waived)")
+        self.assertEqual(row["neon"], "1 of 1 FAIL")
+
+    def test_bad_file(self):
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            self.assertEqual(table.main(["/no/such/file.jsonl"]), 2)
+        self.assertIn("/no/such/file.jsonl", err.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
