@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname -- "$0")/.."
 
 out=build/run
+sweeps=(ci models-quick)
 status=0
 rm -rf "$out"
 mkdir -p "$out"
@@ -17,24 +18,40 @@ stage() {
     echo "== $1"
     shift
     "$@" || code=$?
-    [ "$code" = 0 ] || echo "   exit status $code: $*"
+    [ "$code" = 0 ] || echo "   exit status $code"
     [ "$code" -le "$status" ] || status=$code
 }
 
-for sweep in ci models-quick; do
+# shellcheck disable=SC2317 # stage calls it
+bench() {
+    local code=0
+    build/armq-bench --sweep quick --benchmark_out="$out/bench.json" --benchmark_out_format=json \
+        >"$out/bench.txt" 2>&1 || code=$?
+    [ "$code" = 0 ] || tail -n 20 "$out/bench.txt"
+    return "$code"
+}
+
+# The ledger that ends a file of results, as text.
+ledger() {
+    tail -n 1 "$1" | tr -d '{}"' | tr ',' '\n' | sed -nE 's/^([a-z]+):([0-9]+)$/\2 \1/p' | paste -s -d ' '
+}
+
+for sweep in "${sweeps[@]}"; do
     stage "conformance, sweep $sweep" build/armq-conform --sweep "$sweep" --jobs "$(nproc)" \
         --json "$out/conform-$sweep.jsonl" --junit "$out/conform-$sweep.xml"
 done
-stage "benchmark, sweep quick" build/armq-bench --sweep quick \
-    --benchmark_out="$out/bench.json" --benchmark_out_format=json
+stage "benchmark, sweep quick" bench
 stage "report" /usr/bin/python3 -B -m reports.report --conform "$out"/conform-*.jsonl \
     --bench "$out/bench.json" --out "$out/report.html"
 
 echo
-if [ "$status" = 0 ]; then
-    echo "armq: everything passed"
-else
-    echo "armq: something failed, see above (exit status $status)"
-fi
-[ ! -e "$out/report.html" ] || echo "report: $PWD/$out/report.html"
+echo "== summary"
+for sweep in "${sweeps[@]}"; do
+    printf '%-26s %s\n' "conformance $sweep" "$(ledger "$out/conform-$sweep.jsonl")"
+done
+printf '%-26s %s\n' "benchmark quick" \
+    "$(grep -c '"run_type"' "$out/bench.json" || true) timings, see $out/bench.txt"
+printf '%-26s %s\n' "verdict" \
+    "$([ "$status" = 0 ] && echo "everything passed" || echo "something FAILED, see above")"
+[ ! -e "$out/report.html" ] || printf '%-26s %s\n' "report" "$PWD/$out/report.html"
 exit "$status"
