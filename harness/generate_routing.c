@@ -32,10 +32,10 @@ bool routing_uses_expert(const armq_case *c, int64_t expert) {
 static int64_t draw(const armq_case *c, uint64_t bits, int64_t count) {
     uint64_t popularity = random_row_key(c, OPERAND_TOPK_IDS, -1);
     int64_t index = 0;
-    for (int tries = 0; tries < 3; tries++, bits = random_mix(bits)) {
+    for (int tries = 0; tries < 4; tries++, bits = random_mix(bits)) {
         index = (int64_t)(bits % (uint64_t)count);
         bool busy = random_at(popularity, (uint64_t)index) % 4 == 0;
-        if (busy || bits >> 63)
+        if (busy || bits >> 62 == 0)
             break;
     }
     return index;
@@ -139,7 +139,8 @@ void generate_ids(const armq_case *c, int64_t token, int32_t *ids) {
 
 /* --- Weights ---------------------------------------------------------------------------------- */
 
-/* Neighbouring slots and tokens differ by 2x and more; a token's sum is about 1. */
+/* Neighbouring slots and tokens differ by 2x and more; a token's sum is about 1. The largest weight
+ * starts in tokens whose x is smallest, which keeps outputs of one size. */
 static const float slot_levels[3] = {1.0f, 2.2f, 4.9f};
 static const float mean_level = 2.7f;
 static const float exact_levels[3] = {1.0f, 2.0f, 4.0f};
@@ -157,7 +158,7 @@ void generate_router_weights(const armq_case *c, int64_t token, float *weights) 
     bool exact = (c->desc.uses & ARMQ_USES_WEIGHT_ON_INPUT) != 0;
     float divisor = mean_level * (float)top_k, exact_divisor = power_of_two_above(2 * top_k);
     for (int64_t slot = 0; slot < top_k; slot++) {
-        int64_t level = (token + slot) % 3, index = token * top_k + slot;
+        int64_t level = (2 - token % 3 + slot) % 3, index = token * top_k + slot;
         weights[slot] = exact ? exact_levels[level] / exact_divisor
                               : slot_levels[level] * random_jitter(key, index) / divisor;
         /* A slot of no weight, while another has some. */

@@ -29,7 +29,7 @@ typedef struct {
 } channel;
 
 /* rms of silu(gate) * up and the like, of a row in the middle, over that of its gates. */
-static const float intermediate_rms_silu = 1.1f, intermediate_rms_clamped = 16.0f;
+static const float intermediate_rms_silu = 1.6f, intermediate_rms_clamped = 8.0f;
 
 /* Gate i and up i stand at one level; up is smaller by a factor that no ratio of levels is near. */
 static channel w13_channel(const armq_case *c, int64_t expert, int64_t n) {

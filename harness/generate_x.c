@@ -207,7 +207,7 @@ static void fill_ordinary(x_row *r) {
  * (exact in all dtypes up to 127.5) are ties. The zero point is a small integer. In a MoE all is a
  * power of two smaller, so that gates have their usual size. */
 static void fill_ties(x_row *r) {
-    const float unit = is_moe(r) ? 0x1p-5f : 1.0f;
+    const float unit = is_moe(r) ? 0x1p-6f : 1.0f;
     plan_places(r, r->key);
     int32_t shift = (int32_t)(random_at(r->key, UINT64_MAX - 1) % 7) - 3;
     r->high = 127.0f;

@@ -61,7 +61,7 @@ static void assert_clear(const tensors *t, int64_t row, double x, float multipli
 
 static void assert_symmetric_row(const tensors *t, int64_t row) {
     float amax = fmaxf((float)row_max(t, row), 1e-7f);
-    for (int64_t j = 0; j < t->c.desc.k; j++)
+    for (int64_t j = 0; j < t->shapes[OPERAND_X].row; j++)
         assert_clear(t, row, x_at(t, row, j), 127.0f / amax, amax / 127.0f);
 }
 
@@ -113,6 +113,24 @@ static void test_zero_points_are_clear(void **state) {
         tensors *t = make(text);
         for (int64_t row = 0; row < 20000; row++)
             assert_asymmetric_row(t, row);
+        drop(t);
+    }
+}
+
+static void test_moe_rows_are_tie_free(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"normal", "outliers"};
+    for (int i = 0; i < 6; i++) {
+        char text[140];
+        snprintf(text, sizeof text,
+                 "moe_w8a8 tokens=30 hidden=300 intermediate=1 experts=1 top_k=1 in=%s data=%s",
+                 i % 3 == 0   ? "f32"
+                 : i % 3 == 1 ? "bf16"
+                              : "f16",
+                 kinds[i / 3]);
+        tensors *t = make(text);
+        for (int64_t row = 0; row < 30; row++)
+            assert_symmetric_row(t, row);
         drop(t);
     }
 }
@@ -564,6 +582,7 @@ int main(void) {
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_tie_free),
         cmocka_unit_test(test_zero_points_are_clear),
+        cmocka_unit_test(test_moe_rows_are_tie_free),
         cmocka_unit_test(test_subnormal_rows_are_tie_free),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_rows_do_not_depend_on_the_batch),
