@@ -2,15 +2,14 @@
 /* Which op has which reference, and what the ops share. */
 #include <stdlib.h>
 
+#include "kernels/api/describe.h"
 #include "kernels/api/names.h"
 #include "reference/formats.h"
 #include "reference/ops.h"
 
 static const ref_op *const ops[] = {
-    &ref_op_quantize,
-    &ref_op_gemm_s8s8s32,
-    &ref_op_linear_w8a8,
-    &ref_op_linear_bf16,
+    &ref_op_quantize,    &ref_op_activation, &ref_op_gemm_s8s8s32, &ref_op_linear_w8a8,
+    &ref_op_linear_bf16, &ref_op_moe_w8a8,   &ref_op_moe_bf16,
 };
 
 static const ref_op *find_op(armq_op op) {
@@ -38,6 +37,8 @@ ref_context *ref_open(const ref_problem *problem) {
 void ref_close(ref_context *context) {
     if (!context)
         return;
+    if (context->op->close)
+        context->op->close(context);
     free(context->cache.q);
     free(context->cache.centered);
     free(context->cache.values);
@@ -52,6 +53,8 @@ void ref_row_intervals(ref_context *context, int64_t row, const int64_t *columns
 double ref_unquantized(ref_context *context, int64_t row, int64_t column) {
     return context->op->unquantized(context, row, column);
 }
+
+int64_t ref_tie_flips(const ref_context *context) { return context->tie_flips; }
 
 bool ref_cache_open(ref_context *context) {
     int64_t k = context->problem.desc->k;
@@ -79,7 +82,7 @@ const ref_row_cache *ref_cache_row(ref_context *context, int64_t row) {
 
 const void *ref_x_row(const ref_context *context, int64_t row) {
     const ref_problem *problem = &context->problem;
-    int64_t stride = problem->x_stride ? problem->x_stride : problem->desc->k;
+    int64_t stride = problem->x_stride ? problem->x_stride : armq_x_row(problem->desc);
     int64_t bytes = row * stride * (int64_t)armq_dtype_bytes(problem->desc->in);
     return bytes ? (const char *)problem->x + bytes : problem->x;
 }

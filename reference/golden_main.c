@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* armq-golden [DIR]: judges the reference by recorded outputs of production kernels. The recorded
- * integers and scales must be reproduced bit for bit, the recorded y must lie inside the intervals.
+ * integers and scales of x must be reproduced bit for bit, the recorded y must lie inside the
+ * intervals; of a mixture of experts also every recorded stage in between.
  * Format of DIR: reference/golden/README.md. */
 #include <jansson.h>
 #include <math.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/api/describe.h"
 #include "kernels/api/dialects.h"
 #include "kernels/api/names.h"
 #include "reference/formats.h"
@@ -24,6 +26,8 @@ typedef struct {
     size_t size;
     char message[320]; /* why it failed or was skipped */
     int64_t judged;    /* elements of y */
+    int64_t ambiguous; /* of those, with more than one admissible value */
+    int64_t flips;     /* integers of the second stage with more than one possible value */
     double usage;      /* largest share of a half-width that was needed */
 } golden_case;
 
@@ -128,22 +132,34 @@ static verdict check_quantised(golden_case *c, const armq_desc *desc, int64_t ro
     return PASSED;
 }
 
-static verdict check_outputs(golden_case *c, const armq_desc *desc, int64_t row,
+/* Row `row` of a recorded array against its intervals. */
+static verdict check_values(golden_case *c, const char *name, armq_dtype dtype, int64_t row,
+                            int64_t count, const ref_interval *intervals, const void *values) {
+    size_t bytes = armq_dtype_bytes(dtype);
+    for (int64_t n = 0; n < count; n++) {
+        const char *got = (const char *)values + (size_t)(row * count + n) * bytes;
+        if (!ref_accepts(&intervals[n], dtype, got))
+            return because(c, FAILED, "%s[%lld][%lld]: got %.9g, interval [%.9g, %.9g]", name,
+                           (long long)row, (long long)n, armq_load(dtype, got, 0), intervals[n].lo,
+                           intervals[n].hi);
+    }
+    return PASSED;
+}
+
+/* The same for an output, with its share of the half-width. */
+static verdict check_outputs(golden_case *c, const char *name, const armq_desc *desc, int64_t row,
                              const ref_interval *intervals, const void *y) {
+    int64_t count = armq_y_row(desc);
     size_t bytes = armq_dtype_bytes(desc->out);
-    for (int64_t n = 0; n < desc->n; n++) {
-        int64_t index = row * desc->n + n;
-        const char *got = (const char *)y + (size_t)index * bytes;
-        if (!ref_accepts(&intervals[n], desc->out, got))
-            return because(c, FAILED, "y[%lld][%lld]: got %.9g, interval [%.9g, %.9g]",
-                           (long long)row, (long long)n, armq_load(desc->out, got, 0),
-                           intervals[n].lo, intervals[n].hi);
+    for (int64_t n = 0; n < count; n++) {
+        const char *got = (const char *)y + (size_t)(row * count + n) * bytes;
         if (intervals[n].kind != REF_VALUE)
             continue;
         c->judged++;
+        c->ambiguous += ref_is_ambiguous(&intervals[n], desc->out);
         c->usage = fmax(c->usage, ref_usage(&intervals[n], desc->out, got));
     }
-    return PASSED;
+    return check_values(c, name, desc->out, row, count, intervals, y);
 }
 
 static verdict check_rows(golden_case *c, const ref_problem *problem, const recorded *r) {
@@ -160,7 +176,7 @@ static verdict check_rows(golden_case *c, const ref_problem *problem, const reco
         if (v != PASSED)
             break;
         ref_row_intervals(context, row, NULL, desc->n, intervals);
-        v = check_outputs(c, desc, row, intervals, r->y);
+        v = check_outputs(c, "y", desc, row, intervals, r->y);
     }
     ref_close(context);
     free(intervals);
@@ -216,6 +232,227 @@ static verdict judge_linear_w8a8(golden_case *c) {
     return complete ? check_rows(c, &problem, &r) : FAILED;
 }
 
+/* --- moe_w8a8
+ * ---------------------------------------------------------------------------------- */
+
+/* What was recorded of both stages. Rows of the second stage stand in ascending (expert, token,
+ * slot). */
+typedef struct {
+    recorded input; /* xq, xs, and y */
+    const void *y_nofma, *act;
+    const int8_t *act_q;
+    const float *act_scales;
+} recorded_moe;
+
+/* Everything that judging a MoE case needs; arrays of one row. */
+typedef struct {
+    golden_case *c;
+    armq_desc desc;
+    armq_weights weights[2];
+    ref_problem problem;
+    recorded_moe r;
+    ref_context *context;
+    ref_interval *y, *act, *centered;
+    int8_t *q;
+} moe_judge;
+
+static bool moe_arrays(moe_judge *j) {
+    golden_case *c = j->c;
+    const armq_desc *d = &j->desc;
+    int64_t rows = d->tokens * d->top_k, wide = 2 * d->intermediate * d->experts;
+    int64_t x = d->tokens * d->hidden, deep = d->hidden * d->experts;
+    armq_weights *w = j->weights;
+    recorded_moe *r = &j->r;
+    bool bias = d->uses & ARMQ_USES_W13_BIAS;
+    return (j->problem.x = array(c, "x", d->in, x)) &&
+           (w[0].w = array(c, "w13", ARMQ_DTYPE_S8, wide * d->hidden)) &&
+           (w[0].scales = array(c, "w13s", ARMQ_DTYPE_F32, wide)) &&
+           (w[1].w = array(c, "w2", ARMQ_DTYPE_S8, deep * d->intermediate)) &&
+           (w[1].scales = array(c, "w2s", ARMQ_DTYPE_F32, deep)) &&
+           (!bias || ((w[0].bias = array(c, "b13", d->bias_dtype, wide)) &&
+                      (w[1].bias = array(c, "b2", d->bias_dtype, deep)))) &&
+           (j->problem.topk_ids = array(c, "ids", ARMQ_DTYPE_S32, rows)) &&
+           (j->problem.topk_weights = array(c, "tw", ARMQ_DTYPE_F32, rows)) &&
+           (r->input.q = array(c, "xq", ARMQ_DTYPE_S8, x)) &&
+           (r->input.scales = array(c, "xs", ARMQ_DTYPE_F32, d->tokens)) &&
+           (r->act = array(c, "act", d->dialect.intermediate, rows * d->intermediate)) &&
+           (r->act_q = array(c, "actq", ARMQ_DTYPE_S8, rows * d->intermediate)) &&
+           (r->act_scales = array(c, "acts", ARMQ_DTYPE_F32, rows)) &&
+           (r->input.y = array(c, "y", d->out, x)) &&
+           (!has_array(c, "y_nofma") || (r->y_nofma = array(c, "y_nofma", d->out, x)));
+}
+
+static bool describe_moe(golden_case *c, armq_desc *desc) {
+    armq_activation activation;
+    const char *why = "dtype or activation is not known";
+    *desc = (armq_desc){.size = sizeof *desc, .abi = ARMQ_ABI_VERSION, .max_threads = 1};
+    desc->op = ARMQ_OP_MOE_W8A8;
+    desc->tokens = param_int(c, "tokens");
+    desc->hidden = param_int(c, "hidden");
+    desc->intermediate = param_int(c, "intermediate");
+    desc->experts = param_int(c, "experts");
+    desc->top_k = param_int(c, "top_k");
+    desc->scale_dtype = ARMQ_DTYPE_F32;
+    desc->format = ARMQ_WEIGHT_S8;
+    bool ok = armq_dtype_parse(param_text(c, "dtype"), &desc->in) &&
+              armq_activation_parse(param_text(c, "activation"), &activation);
+    desc->out = desc->in;
+    if (has_array(c, "b13")) {
+        desc->uses |= ARMQ_USES_W13_BIAS | ARMQ_USES_W2_BIAS;
+        ok = ok && armq_dtype_parse(param_text(c, "bias_dtype"), &desc->bias_dtype);
+    }
+    if (json_is_true(json_object_get(c->params, "skip_router_weight")))
+        desc->uses |= ARMQ_USES_NO_ROUTER_WEIGHT;
+    char reason[256] = "";
+    ok = ok && armq_dialect_preset(param_text(c, "dialect"), desc->op, desc->in, 0, activation,
+                                   &desc->dialect, &why);
+    if (ok && armq_desc_check(desc, reason, sizeof reason) == ARMQ_OK)
+        return true;
+    because(c, FAILED, "params: %s", *reason ? reason : why);
+    return false;
+}
+
+/* Where the second stage of a token's slot stands among the recorded rows. */
+static int64_t recorded_row(const moe_judge *j, int64_t slot) {
+    int64_t before = 0;
+    const int32_t *ids = j->problem.topk_ids;
+    for (int64_t i = 0; i < j->desc.tokens * j->desc.top_k; i++)
+        before += ids[i] < ids[slot] || (ids[i] == ids[slot] && i < slot);
+    return before;
+}
+
+/* The recorded integers and scale follow from the recorded activation, bit for bit, and are among
+ * those that the reference derives from x alone. */
+static verdict check_second_quantiser(moe_judge *j, int64_t row, const ref_interval *scale) {
+    const armq_desc *d = &j->desc;
+    golden_case *c = j->c;
+    int64_t k = d->intermediate;
+    const char *act =
+        (const char *)j->r.act + (size_t)(row * k) * armq_dtype_bytes(d->dialect.intermediate);
+    const int8_t *wanted = j->r.act_q + row * k;
+    float recorded_scale = j->r.act_scales[row];
+    ref_row_quant quant = ref_quantize_row(&d->dialect, d->dialect.intermediate, act, k, j->q);
+    if (quant.scale != recorded_scale || !ref_accepts(scale, ARMQ_DTYPE_F32, &recorded_scale))
+        return because(c, FAILED, "acts[%lld]: recorded %a, of its row %a, interval [%a, %a]",
+                       (long long)row, (double)recorded_scale, (double)quant.scale, scale->lo,
+                       scale->hi);
+    for (int64_t i = 0; i < k; i++)
+        if (wanted[i] != j->q[i] || wanted[i] < j->centered[i].lo || wanted[i] > j->centered[i].hi)
+            return because(c, FAILED, "actq[%lld][%lld]: recorded %d, of its row %d, of x %g to %g",
+                           (long long)row, (long long)i, wanted[i], j->q[i], j->centered[i].lo,
+                           j->centered[i].hi);
+    return PASSED;
+}
+
+/* A row of the intermediate that may overflow has no integers to compare. */
+static verdict check_second_stage(moe_judge *j, int64_t token, int64_t slot) {
+    const armq_desc *d = &j->desc;
+    ref_interval scale;
+    int64_t row = recorded_row(j, token * d->top_k + slot);
+    bool quantised = ref_moe_second_stage(j->context, token, slot, j->act, j->centered, &scale);
+    verdict v =
+        check_values(j->c, "act", d->dialect.intermediate, row, d->intermediate, j->act, j->r.act);
+    return v == PASSED && quantised ? check_second_quantiser(j, row, &scale) : v;
+}
+
+static verdict check_token(moe_judge *j, int64_t token) {
+    const armq_desc *d = &j->desc;
+    const char *x =
+        (const char *)j->problem.x + (size_t)(token * d->hidden) * armq_dtype_bytes(d->in);
+    armq_desc rows = *d; /* of the first stage, as check_quantised takes it */
+    rows.k = d->hidden;
+    if (!ref_quantize_row(&d->dialect, d->in, x, d->hidden, j->q).finite)
+        return PASSED; /* excused: x holds NaN or Inf */
+    verdict v = check_quantised(j->c, &rows, token, x, &j->r.input, j->q);
+    for (int64_t slot = 0; v == PASSED && slot < d->top_k; slot++)
+        v = check_second_stage(j, token, slot);
+    if (v != PASSED)
+        return v;
+    ref_row_intervals(j->context, token, NULL, d->hidden, j->y);
+    j->c->flips += ref_tie_flips(j->context);
+    v = check_outputs(j->c, "y", d, token, j->y, j->r.input.y);
+    return v == PASSED && j->r.y_nofma
+               ? check_outputs(j->c, "y_nofma", d, token, j->y, j->r.y_nofma)
+               : v;
+}
+
+static verdict judge_moe_w8a8(golden_case *c) {
+    moe_judge j = {.c = c,
+                   .weights = {{.size = sizeof(armq_weights)}, {.size = sizeof(armq_weights)}}};
+    if (!describe_moe(c, &j.desc))
+        return FAILED;
+    j.problem = (ref_problem){.desc = &j.desc, .weights = {&j.weights[0], &j.weights[1]}};
+    j.problem.claims = ARMQ_CLAIM_NONFINITE_ROW_NAN; /* an intermediate that overflows gives NaN */
+    if (!moe_arrays(&j))
+        return FAILED;
+    size_t most =
+        (size_t)(j.desc.hidden > j.desc.intermediate ? j.desc.hidden : j.desc.intermediate) + 1;
+    j.context = ref_open(&j.problem);
+    j.y = calloc(most, sizeof *j.y);
+    j.act = calloc(most, sizeof *j.act);
+    j.centered = calloc(most, sizeof *j.centered);
+    j.q = calloc(most, 1);
+    bool ready = j.context && j.y && j.act && j.centered && j.q;
+    verdict v = ready ? PASSED : because(c, FAILED, "reference: can not open");
+    for (int64_t token = 0; token < j.desc.tokens && v == PASSED; token++)
+        v = check_token(&j, token);
+    ref_close(j.context);
+    free(j.y);
+    free(j.act);
+    free(j.centered);
+    free(j.q);
+    return v;
+}
+
+/* --- activation
+ * -------------------------------------------------------------------------------- */
+
+static bool describe_activation(golden_case *c, armq_desc *desc) {
+    armq_activation activation;
+    const char *why = "dtype, activation or count is not valid";
+    *desc = (armq_desc){.size = sizeof *desc, .abi = ARMQ_ABI_VERSION, .op = ARMQ_OP_ACTIVATION};
+    desc->tokens = 1;
+    desc->intermediate = param_int(c, "count");
+    if (armq_dtype_parse(param_text(c, "dtype"), &desc->in) && desc->intermediate > 0 &&
+        desc->intermediate < INT32_MAX &&
+        armq_activation_parse(param_text(c, "activation"), &activation) &&
+        armq_dialect_preset("vllm-w8a8", desc->op, desc->in, 0, activation, &desc->dialect, &why)) {
+        desc->out = desc->in;
+        return true;
+    }
+    because(c, FAILED, "params: %s", why);
+    return false;
+}
+
+/* Gate and up are recorded apart: as halves they are one row. */
+static verdict judge_activation(golden_case *c) {
+    armq_desc desc;
+    if (!describe_activation(c, &desc))
+        return FAILED;
+    int64_t count = desc.intermediate;
+    size_t bytes = (size_t)count * armq_dtype_bytes(desc.in);
+    desc.dialect.gate_layout = ARMQ_GATE_HALVES;
+    const void *g = array(c, "g", desc.in, count), *u = array(c, "u", desc.in, count);
+    const void *f = array(c, "f", desc.out, count);
+    if (!g || !u || !f)
+        return FAILED;
+    char *x = malloc(2 * bytes);
+    ref_interval *y = malloc((size_t)count * sizeof *y);
+    ref_problem problem = {.desc = &desc, .x = x};
+    ref_context *context = ref_open(&problem);
+    verdict v = x && y && context ? PASSED : because(c, FAILED, "reference: can not open");
+    if (v == PASSED) {
+        memcpy(x, g, bytes);
+        memcpy(x + bytes, u, bytes);
+        ref_row_intervals(context, 0, NULL, count, y);
+        v = check_outputs(c, "f", &desc, 0, y, f);
+    }
+    ref_close(context);
+    free(y);
+    free(x);
+    return v;
+}
+
 /* --- All cases
  * ------------------------------------------------------------------------------------ */
 
@@ -226,6 +463,8 @@ typedef struct {
 
 static const judge judges[] = {
     {ARMQ_OP_LINEAR_W8A8, judge_linear_w8a8},
+    {ARMQ_OP_MOE_W8A8, judge_moe_w8a8},
+    {ARMQ_OP_ACTIVATION, judge_activation},
 };
 
 static const judge *find_judge(const char *op_text) {
@@ -274,8 +513,9 @@ static verdict run_case(const json_t *entry, const char *folder) {
     c.name = name ? name : "(no name)";
     verdict v = judge_case(&c, folder);
     if (v == PASSED)
-        printf("ok %s (%lld values, largest use of the half-width %.2f)\n", c.name,
-               (long long)c.judged, c.usage);
+        printf("ok %s (%lld values, %lld ambiguous, %lld tie flips, largest use of the half-width "
+               "%.2f)\n",
+               c.name, (long long)c.judged, (long long)c.ambiguous, (long long)c.flips, c.usage);
     else
         printf("%s %s: %s\n", v == FAILED ? "FAIL" : "skip", c.name, c.message);
     free(c.bytes);

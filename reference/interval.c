@@ -11,9 +11,6 @@ static const double relative = 0x1p-24;
 static const double absolute = 0x1p-150;
 static const double overflow = 0x1.ffffffp127;
 
-/* Double arithmetic on the reference's side; adds one part in 10^8 of the width. */
-static const double own_error = 0x1p-50;
-
 static const double smallest_normal = 0x1p-126;
 
 ref_interval ref_exact(double value) {
@@ -76,56 +73,127 @@ static range hull(range a, range b) {
     return (range){fmin(a.lo, b.lo), fmax(a.hi, b.hi), some, all};
 }
 
-/* All three orders, for factors whose products leave the normal range of f32 in one of them. */
-static ref_interval scaled_extreme(double acc, double s_x, double s_w) {
-    range a = is_f32(acc) ? point(acc) : rounded(point(acc));
-    range r = rounded(multiply(a, rounded(point(s_x * s_w))));
-    r = hull(r, rounded(multiply(rounded(multiply(a, point(s_x))), point(s_w))));
-    r = hull(r, rounded(multiply(rounded(multiply(a, point(s_w))), point(s_x))));
-    double mid = acc * s_x * s_w;
-    ref_kind kind = r.all_nan ? REF_NAN : r.some_nan ? REF_ANY : REF_VALUE;
-    return (ref_interval){fmin(r.lo, mid), mid, fmax(r.hi, mid), kind};
+static ref_kind kind_of(range r) { return r.all_nan ? REF_NAN : r.some_nan ? REF_ANY : REF_VALUE; }
+
+static ref_interval around(range r, double mid) {
+    return (ref_interval){fmin(r.lo, mid), mid, fmax(r.hi, mid), kind_of(r)};
+}
+
+static range range_of(ref_interval y) {
+    return (range){y.lo, y.hi, isnan(y.lo) || isnan(y.hi), isnan(y.lo) && isnan(y.hi)};
+}
+
+/* All three orders, step by step: for factors whose products leave the normal range of f32 in one
+ * of them, and for sums that may be zero or not. */
+static ref_interval scaled_extreme(ref_interval acc, ref_interval s_x, double s_w) {
+    bool exact = fmax(fabs(acc.lo), fabs(acc.hi)) <= 0x1p24 || (acc.lo == acc.hi && is_f32(acc.lo));
+    range a = exact ? range_of(acc) : rounded(range_of(acc));
+    range x = range_of(s_x), w = point(s_w);
+    range r = rounded(multiply(a, rounded(multiply(x, w))));
+    r = hull(r, rounded(multiply(rounded(multiply(a, x)), w)));
+    r = hull(r, rounded(multiply(rounded(multiply(a, w)), x)));
+    return around(r, acc.mid * s_x.mid * s_w);
 }
 
 static bool is_normal(double value) {
     return fabs(value) >= smallest_normal && fabs(value) < 0.5 * overflow;
 }
 
-ref_interval ref_scaled(int64_t acc, float s_x, float s_w) {
-    double a = (double)acc, sx = (double)s_x, sw = (double)s_w;
+/* No order of the three factors leaves the normal range. */
+static bool all_normal(double a, double sx, double sw) {
+    return is_normal(sx * sw) && is_normal(a * sx) && is_normal(a * sw) && is_normal(a * sx * sw);
+}
+
+/* 2^-50: double arithmetic on the reference's side, one part in 10^8 of the width. */
+static const double three_roundings = 3.0 * 0x1p-24 + 0x1p-50;
+
+static ref_interval scaled_certain(double a, double sx, double sw) {
     double scale = sx * sw, value = a * scale;
-    if (acc == 0 && is_normal(scale))
+    if (a == 0.0 && is_normal(scale))
         return ref_exact(0.0);
-    if (!is_normal(scale) || !is_normal(a * sx) || !is_normal(a * sw) || !is_normal(value))
-        return scaled_extreme(a, sx, sw);
+    if (!all_normal(a, sx, sw))
+        return scaled_extreme(ref_exact(a), ref_exact(sx), sw);
     if (is_f32(a) && is_f32(scale) && is_f32(a * sx) && is_f32(a * sw) && is_f32(value))
         return ref_exact(value); /* nothing to round in any order */
-    double half = (3.0 * relative + own_error) * fabs(value);
+    double half = three_roundings * fabs(value);
     return (ref_interval){value - half, value, value + half, REF_VALUE};
 }
 
-/* --- Sums and declared roundings -----------------------------------------------------------------
- */
-
-static ref_interval plus_not_finite(ref_interval y, double addend) {
-    bool lo_nan = isnan(y.lo + addend), hi_nan = isnan(y.hi + addend);
-    ref_interval sum = ref_exact(addend);
-    sum.kind = lo_nan && hi_nan ? REF_NAN : lo_nan || hi_nan ? REF_ANY : REF_VALUE;
-    return sum;
+ref_interval ref_scaled_interval(ref_interval acc, ref_interval s_x, double s_w) {
+    if (acc.lo == acc.hi && s_x.lo == s_x.hi)
+        return scaled_certain(acc.mid, s_x.mid, s_w);
+    bool one_sign = acc.lo > 0.0 || acc.hi < 0.0;
+    if (!one_sign || !all_normal(acc.lo, s_x.lo, s_w) || !all_normal(acc.hi, s_x.hi, s_w) ||
+        !all_normal(acc.lo, s_x.hi, s_w) || !all_normal(acc.hi, s_x.lo, s_w))
+        return scaled_extreme(acc, s_x, s_w);
+    range r = multiply(multiply(range_of(acc), range_of(s_x)), point(s_w));
+    r.lo -= three_roundings * fabs(r.lo);
+    r.hi += three_roundings * fabs(r.hi);
+    return around(r, acc.mid * s_x.mid * s_w);
 }
 
-ref_interval ref_plus_f32(ref_interval y, double addend) {
-    if (y.kind != REF_VALUE)
-        return y;
-    if (!isfinite(addend))
-        return plus_not_finite(y, addend);
-    double lo = y.lo + addend, hi = y.hi + addend, mid = y.mid + addend;
-    if (y.lo == y.hi) { /* both operands are certain: the sum is exact, or rounded this one way */
+ref_interval ref_scaled(int64_t acc, float s_x, float s_w) {
+    return scaled_certain((double)acc, (double)s_x, (double)s_w);
+}
+
+/* --- Sums, products and declared roundings -------------------------------------------------------
+ */
+
+/* What two operands leave undecided; REF_VALUE if both are values. A NaN swallows all else. */
+static ref_kind worse(ref_kind a, ref_kind b) {
+    return a == REF_NAN || b == REF_NAN   ? REF_NAN
+           : a == REF_ANY || b == REF_ANY ? REF_ANY
+                                          : REF_VALUE;
+}
+
+static ref_interval undecided(ref_kind kind) {
+    ref_interval y = ref_exact(0.0);
+    y.kind = kind;
+    return y;
+}
+
+/* The result of one f32 operation on operands that are certain, or not: rounded, or handed on
+ * unrounded by a fused operation. */
+static ref_interval result_f32(range r, double mid, bool certain) {
+    if (certain && isfinite(mid)) { /* exact, or rounded this one way */
         double once = armq_round_to(ARMQ_DTYPE_F32, mid);
         return (ref_interval){fmin(mid, once), mid, fmax(mid, once), REF_VALUE};
     }
-    range sum = rounded((range){lo, hi, false, false});
-    return (ref_interval){sum.lo, mid, sum.hi, REF_VALUE};
+    return around(rounded(r), mid);
+}
+
+static bool is_point(ref_interval y) { return y.lo == y.hi; }
+
+ref_interval ref_sum_f32(ref_interval a, ref_interval b) {
+    if (worse(a.kind, b.kind) != REF_VALUE)
+        return undecided(worse(a.kind, b.kind));
+    range sum = {0.0, 0.0, false, true};
+    extend(&sum, a.lo + b.lo);
+    extend(&sum, a.hi + b.hi);
+    return result_f32(sum, a.mid + b.mid, is_point(a) && is_point(b));
+}
+
+ref_interval ref_plus_f32(ref_interval y, double addend) {
+    return ref_sum_f32(y, ref_exact(addend));
+}
+
+ref_interval ref_times(ref_interval a, ref_interval b) {
+    if (worse(a.kind, b.kind) != REF_VALUE)
+        return undecided(worse(a.kind, b.kind));
+    return around(multiply(range_of(a), range_of(b)), a.mid * b.mid);
+}
+
+ref_interval ref_times_f32(ref_interval a, ref_interval b) {
+    if (worse(a.kind, b.kind) != REF_VALUE)
+        return undecided(worse(a.kind, b.kind));
+    return result_f32(multiply(range_of(a), range_of(b)), a.mid * b.mid,
+                      is_point(a) && is_point(b));
+}
+
+ref_interval ref_hull(ref_interval a, ref_interval b) {
+    if (a.kind != REF_VALUE || b.kind != REF_VALUE)
+        return a.kind == b.kind ? a : undecided(REF_ANY);
+    return (ref_interval){fmin(a.lo, b.lo), a.mid, fmax(a.hi, b.hi), REF_VALUE};
 }
 
 ref_interval ref_rounded(ref_interval y, armq_dtype dtype) {

@@ -11,13 +11,16 @@ typedef struct {
     armq_op op;
     /* Allocates what the op needs; false: not this description, or no memory. */
     bool (*open)(ref_context *context);
+    void (*close)(
+        ref_context *context); /* NULL: nothing beyond the cache; also after a failed open */
     /* As ref_row_intervals and ref_unquantized. */
     void (*row)(ref_context *context, int64_t row, const int64_t *columns, int64_t count,
                 ref_interval *intervals);
     double (*unquantized)(ref_context *context, int64_t row, int64_t column);
 } ref_op;
 
-extern const ref_op ref_op_quantize, ref_op_gemm_s8s8s32, ref_op_linear_w8a8, ref_op_linear_bf16;
+extern const ref_op ref_op_quantize, ref_op_activation, ref_op_gemm_s8s8s32, ref_op_linear_w8a8,
+    ref_op_linear_bf16, ref_op_moe_w8a8, ref_op_moe_bf16;
 
 /* The last row that was asked for, ready for dot products: columns of a row share it. */
 typedef struct {
@@ -33,10 +36,22 @@ struct ref_context {
     ref_problem problem;
     const ref_op *op;
     ref_row_cache cache;
+    void *state;       /* what else the op keeps; moe.c */
+    int64_t tie_flips; /* of the last row, see ref_tie_flips */
 };
 
 /* Allocates q, centered and values for rows of armq_desc.k. False without memory. */
 bool ref_cache_open(ref_context *context);
+
+/* Zero point of the asymmetric rule for a row within [rmin, rmax]; factor = 255 / (rmax - rmin). */
+float ref_zero_point(float rmin, float rmax, float factor);
+
+/* Whole number next to value, ties as the dialect says. */
+float ref_whole(armq_rounding rounding, float value);
+
+/* max|x| and rmax - rmin: smaller ones count as this and as 0. */
+#define REF_SMALLEST_AMAX 1e-7f
+#define REF_SMALLEST_RANGE 0x1p-120f
 
 /* The cache, filled by the activation quantiser of the dialect. */
 const ref_row_cache *ref_cache_row(ref_context *context, int64_t row);

@@ -6,16 +6,13 @@
 #include "reference/formats.h"
 #include "reference/ops.h"
 
-static const float smallest_amax = 1e-7f;
-static const float smallest_range = 0x1p-120f;
-
 static float element(const armq_dialect *dialect, armq_dtype in, const void *x, int64_t i) {
     double value = armq_load(in, x, i);
     return (float)(dialect->work == ARMQ_DTYPE_F32 ? value : armq_round_to(dialect->work, value));
 }
 
-/* Whole number next to value; ties as the dialect says. Exact: both are single IEEE operations. */
-static float whole(armq_rounding rounding, float value) {
+/* Exact: both are single IEEE operations. */
+float ref_whole(armq_rounding rounding, float value) {
     return rounding == ARMQ_ROUND_TIES_AWAY ? roundf(value) : rintf(value);
 }
 
@@ -43,14 +40,14 @@ static ref_row_quant not_finite(int64_t k, int8_t *q) {
 
 static ref_row_quant quantize_symmetric(const armq_dialect *dialect, armq_dtype in, const void *x,
                                         int64_t k, float amax, int8_t *q) {
-    amax = fmaxf(amax, smallest_amax);
+    amax = fmaxf(amax, REF_SMALLEST_AMAX);
     float inverse = 127.0f / amax;
     for (int64_t i = 0; i < k; i++)
-        q[i] = clamp_s8(whole(dialect->q_rounding, element(dialect, in, x, i) * inverse));
+        q[i] = clamp_s8(ref_whole(dialect->q_rounding, element(dialect, in, x, i) * inverse));
     return (ref_row_quant){.scale = amax / 127.0f, .zero_point = 0, .finite = true};
 }
 
-static float zero_point(float rmin, float rmax, float factor) {
+float ref_zero_point(float rmin, float rmax, float factor) {
     float lo = rmin * factor, hi = rmax * factor;
     float error = (-128.0f + lo) + (127.0f + hi);
     float point = error > 0.0f ? -128.0f - lo : 127.0f - hi;
@@ -59,12 +56,12 @@ static float zero_point(float rmin, float rmax, float factor) {
 
 static ref_row_quant quantize_asymmetric(const armq_dialect *dialect, armq_dtype in, const void *x,
                                          int64_t k, float rmin, float rmax, int8_t *q) {
-    if (rmax - rmin < smallest_range)
+    if (rmax - rmin < REF_SMALLEST_RANGE)
         rmin = rmax = 0.0f;
     float factor = rmax > rmin ? 255.0f / (rmax - rmin) : 1.0f;
-    float zero = zero_point(rmin, rmax, factor);
+    float zero = ref_zero_point(rmin, rmax, factor);
     for (int64_t i = 0; i < k; i++)
-        q[i] = clamp_s8(whole(dialect->q_rounding, element(dialect, in, x, i) * factor) + zero);
+        q[i] = clamp_s8(ref_whole(dialect->q_rounding, element(dialect, in, x, i) * factor) + zero);
     return (ref_row_quant){.scale = 1.0f / factor, .zero_point = (int32_t)zero, .finite = true};
 }
 

@@ -44,10 +44,24 @@ ref_context *ref_open(const ref_problem *problem);
 void ref_close(ref_context *context);
 
 /* Intervals of y[row][columns[i]], i in [0, count), in the layout of desc (gemm_s8s4s32: column =
- * n * groups + group). columns NULL: 0, 1, .. count-1. Rows may be asked in any order; asking all
- * columns of a row in one call is the fast way. */
+ * n * groups + group; moe: row = token, column in [0, hidden); activation: column in [0,
+ * intermediate)). columns NULL: 0, 1, .. count-1. Rows may be asked in any order; what the columns
+ * of a row share is kept until another row is asked (moe: all of the first stage, so that further
+ * columns cost top_k * intermediate products each). */
 void ref_row_intervals(ref_context *context, int64_t row, const int64_t *columns, int64_t count,
                        ref_interval *intervals);
+
+/* Of the last row asked: how many values of the second stage have more than one possible integer
+ * (bf16 baseline: value), because their interval holds a rounding boundary. 0 for ops of one stage.
+ * Where it is not 0, a right kernel may use all of a half-width. */
+int64_t ref_tie_flips(const ref_context *context);
+
+/* The second stage of one slot of a MoE token, for judging recorded stages: the gated activation as
+ * it is quantised again (rounded to the intermediate dtype), q - zero_point, and the scale.
+ * Arrays of length intermediate; centered and scale are not written by the bf16 baseline. False if
+ * the slot is skipped or the token is not finite. The next row asked is computed anew. */
+bool ref_moe_second_stage(ref_context *context, int64_t row, int64_t slot, ref_interval *act,
+                          ref_interval *centered, ref_interval *scale);
 
 /* Quantisation of one row. */
 typedef struct {
