@@ -74,7 +74,7 @@ static bool parse_integer(const case_key *key, armq_case *c, const char *text,
     if (!tile && !(parse_decimal(&at, &value) && *at == '\0'))
         return refuse_integer(key, text, context);
     context->tiles_used |= tile;
-    context->out_of_range |= tile && value < key->min;
+    context->undefined |= tile && value < key->min;
     if (value < key->min || value > key->max)
         return refuse_integer(key, text, context);
     memcpy((char *)c + key->offset, &value, sizeof value);
@@ -319,6 +319,7 @@ static bool parse_bias(const case_key *key, armq_case *c, const char *text, key_
         return true;
     dtype = strcmp(text, "in") == 0 ? c->desc.in : dtype;
     if (c->desc.bias_dtype != ARMQ_DTYPE_NONE && c->desc.bias_dtype != dtype) {
+        context->undefined = true;
         snprintf(context->why, context->why_bytes,
                  "%s=%s: both biases have one dtype, and the other is %s", key->name, text,
                  armq_dtype_name(c->desc.bias_dtype));

@@ -13,9 +13,10 @@ enum { KEY_VALUE_MAX = 64, KEY_COUNT = 29 };
 typedef struct {
     int64_t tile_mnk[3]; /* values of tile_m, tile_n, tile_k */
     bool tiles_allowed;
-    bool tiles_used;   /* set when a value named one */
-    bool out_of_range; /* set when a tile expression came out below the key's minimum */
-    char *why;         /* the reason of a failure */
+    bool tiles_used; /* set when a value named one */
+    bool undefined;  /* set when a value is well formed, yet no case: below the key's minimum for
+                        these tiles, or at odds with another key */
+    char *why;       /* the reason of a failure */
     size_t why_bytes;
 } key_context;
 

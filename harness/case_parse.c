@@ -161,9 +161,9 @@ static build_result build_case(const parsed_line *p, const int32_t choice[KEY_CO
         } else {
             key->fallback(key, c, text);
         }
-        context->out_of_range = false;
+        context->undefined = false;
         if (!key->parse(key, c, text, context))
-            return context->out_of_range ? BUILD_DROP : BUILD_ERROR;
+            return context->undefined ? BUILD_DROP : BUILD_ERROR;
     }
     if (case_resolve(c, context->why, context->why_bytes))
         return BUILD_OK;

@@ -107,11 +107,16 @@ static void test_text_round_trip(void **state) {
         "zero_points=0,1 bias=0,1",
         "gemm_s8s4s32 tokens=2 n=8 k=64 group_size=0,32 zero_points=0,1",
         "linear_bf16 tokens=1 n=8 k=64 in=f32,bf16,f16 out=f32,bf16 bias=0,f32,in",
-        "activation tokens=4 intermediate=8 in=f32,bf16 activation=silu,gelu,gelu_tanh,swigluoai",
+        "activation tokens=4 intermediate=8 in=f32,bf16 activation=silu,gelu,gelu_tanh,swigluoai "
+        "gate=halves,interleaved dialect=vllm-w8a8,vllm-w4a8 data=normal,extremes",
+        "activation tokens=4 intermediate=8 activation=silu,swigluoai alpha=0,1.702,0.1,16777216 "
+        "limit=0,7,0.33333334,1e-30",
         "moe_w8a8 tokens=4 hidden=64 intermediate=32 experts=8 top_k=1 in=bf16,f32 w13_bias=0,1 "
         "w2_bias=0,1 router=output,input,none skip_ids=0,1 activation=silu,swigluoai "
         "dialect=vllm-w8a8,sglang-w8a8",
-        "moe_bf16 tokens=4 hidden=64 intermediate=32 experts=8 top_k=2 activation=silu,gelu",
+        "moe_bf16 tokens=4 hidden=64 intermediate=32 experts=8 top_k=1,2 activation=silu,gelu,"
+        "swigluoai gate=halves,interleaved skip_ids=0,1 "
+        "routing=mixed,softmax,balanced,one,last,empty,repeat,skip data=normal,poison",
     };
     int64_t seen = 0;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -138,6 +143,76 @@ static void test_canonical_text(void **state) {
                                              "dialect=sglang-w8a8 bias=f32 seed=1");
 }
 
+/* What is the dialect's is not printed, what departs from it is. */
+static void test_canonical_text_of_moe(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"moe_w8a8 experts=5 hidden=8 intermediate=4 tokens=2 top_k=1 activation=swigluoai limit=7 "
+         "alpha=1.702 gate=interleaved routing=mixed skip_ids=0 dialect=vllm-w8a8 router=output",
+         "moe_w8a8 tokens=2 hidden=8 intermediate=4 experts=5 top_k=1 activation=swigluoai seed=1"},
+        {"moe_w8a8 tokens=2 hidden=8 intermediate=4 experts=5 top_k=1 activation=swigluoai "
+         "limit=7.50 alpha=0.1 gate=halves routing=skip skip_ids=1 seed=1",
+         "moe_w8a8 tokens=2 hidden=8 intermediate=4 experts=5 top_k=1 activation=swigluoai "
+         "gate=halves alpha=0.1 limit=7.5 routing=skip seed=1"},
+        {"moe_bf16 tokens=2 hidden=8 intermediate=4 experts=5 top_k=1 gate=interleaved skip_ids=1",
+         "moe_bf16 tokens=2 hidden=8 intermediate=4 experts=5 top_k=1 gate=interleaved skip_ids=1 "
+         "seed=1"},
+        {"activation tokens=2 intermediate=4 dialect=vllm-w4a8 activation=swigluoai gate=halves",
+         "activation tokens=2 intermediate=4 dialect=vllm-w4a8 activation=swigluoai seed=1"},
+        {"activation tokens=2 intermediate=4 alpha=0 limit=0 gate=halves",
+         "activation tokens=2 intermediate=4 seed=1"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        char text[CASE_TEXT_MAX];
+        armq_case c = parse_one(pairs[i][0]);
+        assert_string_equal(case_text(&c, text), pairs[i][1]);
+    }
+}
+
+static void test_dialect_overrides(void **state) {
+    (void)state;
+    armq_case c = parse_one("moe_w8a8 tokens=2 hidden=8 intermediate=4 experts=5 top_k=1 in=f16 "
+                            "activation=swigluoai alpha=2.5");
+    assert_true(c.desc.dialect.alpha == 2.5f && c.desc.dialect.limit == 7.0f);
+    assert_int_equal(c.desc.dialect.gate_layout, ARMQ_GATE_INTERLEAVED);
+    assert_int_equal(c.desc.dialect.intermediate, ARMQ_DTYPE_F16);
+    /* A derived case keeps them, and takes the rest from its own dialect. */
+    char why[200];
+    c.desc.op = ARMQ_OP_MOE_BF16;
+    strcpy(c.dialect, "bf16");
+    assert_true(case_resolve(&c, why, sizeof why));
+    assert_true(c.desc.dialect.alpha == 2.5f);
+    assert_int_equal(c.desc.dialect.gate_layout, ARMQ_GATE_INTERLEAVED);
+    assert_int_equal(c.desc.dialect.intermediate, ARMQ_DTYPE_BF16);
+    assert_int_equal(c.desc.format, ARMQ_WEIGHT_BF16);
+    c = parse_one("moe_w8a8 tokens=2 hidden=8 intermediate=4 experts=5 top_k=1 routing=skip");
+    assert_int_equal(c.desc.uses, ARMQ_USES_SKIP_IDS);
+    assert_int_equal(c.routing, ROUTING_SKIP);
+    c = parse_one("moe_w8a8 tokens=2 hidden=8 intermediate=4 experts=5 top_k=1 router=none");
+    assert_int_equal(c.desc.uses, ARMQ_USES_NO_ROUTER_WEIGHT);
+}
+
+static void test_macs_and_samples(void **state) {
+    (void)state;
+    /* Qwen3-30B-A3B: 37,748,736 per token, skipped slots or not. */
+    armq_case c = parse_one("moe_w8a8 tokens=3 hidden=2048 intermediate=768 experts=128 top_k=8 "
+                            "routing=skip sample=4096");
+    assert_int_equal(case_macs(&c), 3 * 37748736);
+    assert_int_equal(case_sampled_rows(&c), 2);
+    c.sample = 4097;
+    assert_int_equal(case_sampled_rows(&c), 3);
+    c.sample = 1;
+    assert_int_equal(case_sampled_rows(&c), 1);
+    c.sample = 1000000;
+    assert_int_equal(case_sampled_rows(&c), 3);
+    c.sample = 0;
+    assert_int_equal(case_sampled_rows(&c), 3);
+    c = parse_one("linear_w8a8 tokens=9 n=64 k=8 sample=5");
+    assert_int_equal(case_sampled_rows(&c), 9);
+    c = parse_one("activation tokens=9 intermediate=64");
+    assert_int_equal(case_macs(&c), 0);
+}
+
 static void test_products(void **state) {
     (void)state;
     case_list list = parse_ok("linear_w8a8 tokens=1,7,64 n=64,1000 k=32,512 bias=0,1");
@@ -152,6 +227,11 @@ static void test_products(void **state) {
     list = parse_ok("linear_w8a8 tokens=1 n=4 k=4 in=f32,bf16 bias=f32,bf16");
     assert_int_equal(list.count, 3);
     assert_int_equal(list.dropped, 1);
+    case_list_free(&list);
+    list = parse_ok("moe_w8a8 tokens=1 hidden=4 intermediate=4 experts=2 top_k=1 w13_bias=0,1,in "
+                    "w2_bias=0,1,in");
+    assert_int_equal(list.count, 7);
+    assert_int_equal(list.dropped, 2);
     case_list_free(&list);
     list = parse_ok("gemm_s8s8s32 tokens=1 n=4 k=4 data=normal,ties");
     assert_int_equal(list.count, 1);
@@ -189,6 +269,44 @@ static void test_refusals(void **state) {
     refused("quantize tokens=1 k=8 in=f32,f16 dialect=sglang-w8a8", 1, "none of the 2 comb");
     refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 w13_bias=in w2_bias=f32",
             81, "both biases have one dtype");
+}
+
+static void test_refusals_of_moe(void **state) {
+    (void)state;
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 routing=all", 69,
+            "routing=all; allowed are mixed, softmax");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 routing=skip skip_ids=0",
+            69, "which need skip_ids=1");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 routing=repeat", 69,
+            "needs a top_k of 2");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 gate=up", 66,
+            "gate=up; allowed are halves, interleaved");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 dialect=sglang-w8a8 "
+            "gate=interleaved",
+            86, "dialect sglang-w8a8 knows halves only");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 alpha=2", 67,
+            "alpha=2: only swigluoai has it");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 limit=2", 67,
+            "limit=2: only swigluoai has it");
+    refused(
+        "moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 activation=swigluoai limit=0",
+        88, "limit=0: swigluoai needs a number above 0");
+    refused(
+        "moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 activation=swigluoai alpha=-1",
+        88, "alpha=-1; allowed are decimal numbers");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 activation=swigluoai "
+            "alpha=1e39",
+            88, "alpha=1e39; allowed");
+    refused(
+        "moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 activation=swigluoai alpha=1x",
+        88, "alpha=1x; allowed");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 activation=swigluoai "
+            "dialect=sglang-w8a8",
+            90, "does not define this activation");
+    refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=2 top_k=2 router=none", 59,
+            "skipped for 1 only");
+    refused("activation tokens=1 intermediate=8 data=ties", 41,
+            "data=ties does not exist for activation");
 }
 
 static void test_key_table_is_printed(void **state) {
@@ -410,6 +528,37 @@ static void test_operand_shapes_int4(void **state) {
     assert_int_equal(s[OPERAND_TOPK_IDS].bytes, 24);
 }
 
+static void test_operand_shapes_moe(void **state) {
+    (void)state;
+    operand_shape s[OPERAND_COUNT];
+    armq_case c = parse_one("moe_w8a8 tokens=3 hidden=5 intermediate=7 experts=4 top_k=2 in=f32 "
+                            "w13_bias=1 y_pad=2");
+    operand_shapes(&c, NULL, s);
+    assert_int_equal(s[OPERAND_X].bytes, 3 * 5 * 4);
+    assert_int_equal(s[OPERAND_W].rows, 4 * 14);
+    assert_int_equal(s[OPERAND_W].bytes, 4 * 14 * 5);
+    assert_int_equal(s[OPERAND_W_SCALES].bytes, 4 * 14 * 4);
+    assert_int_equal(s[OPERAND_W_BIAS].bytes, 4 * 14 * 4);
+    assert_int_equal(s[OPERAND_W2].bytes, 4 * 5 * 7);
+    assert_int_equal(s[OPERAND_W2_SCALES].bytes, 4 * 5 * 4);
+    assert_false(s[OPERAND_W2_BIAS].present);
+    assert_int_equal(s[OPERAND_TOPK_WEIGHTS].bytes, 24);
+    assert_int_equal(s[OPERAND_Y].bytes, (2 * 7 + 5) * 4);
+    c = parse_one("moe_bf16 tokens=3 hidden=5 intermediate=7 experts=4 top_k=1 router=none "
+                  "w2_bias=in");
+    operand_shapes(&c, NULL, s);
+    assert_int_equal(s[OPERAND_W].bytes, 4 * 14 * 5 * 2);
+    assert_false(s[OPERAND_W_SCALES].present);
+    assert_int_equal(s[OPERAND_W2_BIAS].bytes, 4 * 5 * 2);
+    assert_false(s[OPERAND_TOPK_WEIGHTS].present);
+    c = parse_one("activation tokens=3 intermediate=7 x_pad=1");
+    operand_shapes(&c, NULL, s);
+    assert_int_equal(s[OPERAND_X].bytes, (2 * 15 + 14) * 2);
+    assert_int_equal(s[OPERAND_Y].bytes, 3 * 7 * 2);
+    assert_false(s[OPERAND_W].present);
+    assert_false(s[OPERAND_TOPK_IDS].present);
+}
+
 static void test_arguments(void **state) {
     (void)state;
     armq_case c = parse_one("linear_w8a8 tokens=3 n=5 k=7 bias=1 x_pad=2");
@@ -443,8 +592,12 @@ int main(void) {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_text_round_trip),
         cmocka_unit_test(test_canonical_text),
+        cmocka_unit_test(test_canonical_text_of_moe),
+        cmocka_unit_test(test_dialect_overrides),
+        cmocka_unit_test(test_macs_and_samples),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals_of_moe),
         cmocka_unit_test(test_key_table_is_printed),
         cmocka_unit_test(test_huge_product_is_refused),
         cmocka_unit_test(test_tiles),
@@ -453,6 +606,7 @@ int main(void) {
         cmocka_unit_test(test_sweep_directory),
         cmocka_unit_test(test_operand_shapes),
         cmocka_unit_test(test_operand_shapes_int4),
+        cmocka_unit_test(test_operand_shapes_moe),
         cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

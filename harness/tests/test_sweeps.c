@@ -99,6 +99,185 @@ static void test_ci_covers(void **state) {
     case_list_free(&list);
 }
 
+/* --- MoE and activation ----------------------------------------------------------------------- */
+
+static void test_moe_ci_budget(void **state) {
+    (void)state;
+    case_list list = load("moe-ci", 1, 1, 1);
+    int64_t *macs = calloc((size_t)list.count, sizeof *macs), total = 0, large = 0;
+    assert_non_null(macs);
+    assert_in_range(list.count, 200, 320);
+    for (int64_t i = 0; i < list.count; i++) {
+        macs[i] = case_macs(&list.items[i]);
+        total += macs[i];
+        large += macs[i] > 2000000;
+        assert_true(list.items[i].desc.op != ARMQ_OP_MOE_BF16 || macs[i] <= 1000000);
+    }
+    assert_true(large <= 3 && total <= 40000000);
+    qsort(macs, (size_t)list.count, sizeof *macs, ascending);
+    assert_true(macs[list.count / 2] <= 500000);
+    free(macs);
+    case_list_free(&list);
+}
+
+static bool has_activation(const case_list *list, armq_op op, armq_dtype in, int activation,
+                           int layout) {
+    for (int64_t i = 0; i < list->count; i++) {
+        const armq_desc *d = &list->items[i].desc;
+        if (d->op == op && (in == ARMQ_DTYPE_NONE || d->in == in) &&
+            (int)d->dialect.activation == activation && (int)d->dialect.gate_layout == layout)
+            return true;
+    }
+    return false;
+}
+
+static void test_moe_ci_activations(void **state) {
+    (void)state;
+    case_list moe = load("moe-ci", 1, 1, 1), alone = load("activation-ci", 1, 1, 1);
+    assert_in_range(alone.count, 100, 160);
+    for (int a = ARMQ_ACT_SILU; a <= ARMQ_ACT_SWIGLUOAI; a++)
+        for (int layout = 0; layout < 2; layout++) {
+            for (int in = ARMQ_DTYPE_F32; in <= ARMQ_DTYPE_F16; in++)
+                assert_true(has_activation(&alone, ARMQ_OP_ACTIVATION, (armq_dtype)in, a, layout));
+            assert_true(has_activation(&moe, ARMQ_OP_MOE_BF16, ARMQ_DTYPE_NONE, a, layout));
+            if (a != ARMQ_ACT_GELU_TANH)
+                assert_true(has_activation(&moe, ARMQ_OP_MOE_W8A8, ARMQ_DTYPE_NONE, a, layout));
+        }
+    for (int in = ARMQ_DTYPE_F32; in <= ARMQ_DTYPE_F16; in++)
+        assert_true(has_activation(&moe, ARMQ_OP_MOE_W8A8, (armq_dtype)in, ARMQ_ACT_GELU_TANH, 0));
+    for (int data = 0; data < DATA_KIND_COUNT; data++)
+        if (data_kind_exists(ARMQ_OP_ACTIVATION, (data_kind)data))
+            for (int in = ARMQ_DTYPE_F32; in <= ARMQ_DTYPE_F16; in++)
+                assert_true(
+                    has(&alone, ARMQ_OP_ACTIVATION, "vllm-w8a8", (armq_dtype)in, (data_kind)data));
+    case_list_free(&moe);
+    case_list_free(&alone);
+}
+
+/* What occurs in the cases of one op. */
+typedef struct {
+    unsigned routings, uses, top_ks, shapes, tokens, layouts;
+    bool biases_in, one_expert, five_experts, alpha, limit, poisoned_experts, threads;
+} occurrences;
+
+enum { TWICE = 1, EQUAL = 2, NARROW = 4, WIDE = 8, MORE_TOKENS = 16, FEWER_TOKENS = 32 };
+
+static void take(occurrences *o, const armq_case *c) {
+    const armq_desc *d = &c->desc;
+    int64_t h = d->hidden, i = d->intermediate;
+    o->routings |= 1u << c->routing;
+    o->uses |= d->uses;
+    o->top_ks |= d->top_k < 32 ? 1u << d->top_k : 0;
+    o->tokens |= d->tokens < 4 ? 1u << d->tokens : d->tokens > 16 ? 16u : 0;
+    o->shapes |= (h == 2 * i ? TWICE : 0u) | (h == i ? EQUAL : 0u) | (h < i ? NARROW : 0u) |
+                 (h > i ? WIDE : 0u) | (d->tokens > h && d->tokens > i ? MORE_TOKENS : 0u) |
+                 (d->tokens < h && d->tokens < i ? FEWER_TOKENS : 0u);
+    o->layouts |= 1u << d->dialect.gate_layout;
+    o->biases_in |= d->bias_dtype != ARMQ_DTYPE_NONE && d->bias_dtype != ARMQ_DTYPE_F32;
+    o->one_expert |= d->experts == 1;
+    o->five_experts |= d->experts == 5;
+    o->alpha |= d->dialect.alpha > 0 && d->dialect.alpha != 1.702f;
+    o->limit |= d->dialect.limit > 0 && d->dialect.limit != 7.0f;
+    o->poisoned_experts |= c->data == DATA_POISON && c->routing == ROUTING_EMPTY;
+    o->threads |= c->threads > 1;
+}
+
+static void test_moe_ci_covers(void **state) {
+    (void)state;
+    static const armq_op ops[] = {ARMQ_OP_MOE_W8A8, ARMQ_OP_MOE_BF16};
+    case_list list = load("moe-ci", 1, 1, 1);
+    for (int op = 0; op < 2; op++) {
+        occurrences o = {0};
+        for (int64_t i = 0; i < list.count; i++)
+            if (list.items[i].desc.op == ops[op])
+                take(&o, &list.items[i]);
+        assert_int_equal(o.routings, (1u << ROUTING_KIND_COUNT) - 1);
+        assert_int_equal(o.uses, ARMQ_USES_W13_BIAS | ARMQ_USES_W2_BIAS | ARMQ_USES_SKIP_IDS |
+                                     ARMQ_USES_X_STRIDE | ARMQ_USES_Y_STRIDE |
+                                     ARMQ_USES_WEIGHT_ON_INPUT | ARMQ_USES_NO_ROUTER_WEIGHT);
+        assert_true(o.layouts == 3 && o.biases_in && o.five_experts && o.alpha && o.limit);
+        assert_true(o.poisoned_experts && o.threads);
+        assert_int_equal(o.top_ks & (1u << 1 | 1u << 2 | 1u << 4 | 1u << 8), 0x116);
+        if (op == 0) {
+            assert_int_equal(o.shapes, TWICE | EQUAL | NARROW | WIDE | MORE_TOKENS | FEWER_TOKENS);
+            assert_true(o.one_expert && (o.top_ks & 1));
+            assert_int_equal(o.tokens & 0x17, 0x17); /* 0, 1, 2, many */
+        }
+    }
+    for (int data = 0; data < DATA_KIND_COUNT; data++) {
+        assert_true(has(&list, ARMQ_OP_MOE_W8A8, "sglang-w8a8", ARMQ_DTYPE_BF16, (data_kind)data));
+        for (int in = ARMQ_DTYPE_F32; in <= ARMQ_DTYPE_F16; in++) {
+            assert_true(has(&list, ARMQ_OP_MOE_W8A8, "vllm-w8a8", (armq_dtype)in, (data_kind)data));
+            assert_true(!data_kind_exists(ARMQ_OP_MOE_BF16, (data_kind)data) ||
+                        has(&list, ARMQ_OP_MOE_BF16, "bf16", (armq_dtype)in, (data_kind)data));
+        }
+    }
+    case_list_free(&list);
+}
+
+static void test_moe_full_and_edge(void **state) {
+    (void)state;
+    case_list full = load("moe-full", 1, 1, 1), edge = load("moe-edge", 8, 12, 16);
+    case_list baseline = load("moe-edge", 1, 1, 1);
+    assert_in_range(full.count, 2500, 5000);
+    assert_in_range(edge.count, 200, 500);
+    assert_true(baseline.count < edge.count);
+    bool beyond = false;
+    for (int64_t i = 0; i < edge.count; i++)
+        beyond |= edge.items[i].desc.hidden == 33 && edge.items[i].desc.intermediate == 25;
+    assert_true(beyond);
+    case_list_free(&full);
+    case_list_free(&edge);
+    case_list_free(&baseline);
+}
+
+typedef struct {
+    int64_t hidden, intermediate, top_k;
+    armq_activation activation;
+} model;
+
+/* The layer in each dialect that knows its activation, and as a baseline of 1 token; every sampled
+ * token is whole; weights and their packed copy stay within 1 GiB. */
+static void assert_model(const case_list *list, const model *m) {
+    int64_t vllm = 0, sglang = 0, baseline = 0;
+    for (int64_t i = 0; i < list->count; i++) {
+        const armq_case *c = &list->items[i];
+        const armq_desc *d = &c->desc;
+        if (d->hidden != m->hidden || d->intermediate != m->intermediate)
+            continue;
+        assert_int_equal(d->top_k, m->top_k);
+        assert_int_equal(d->dialect.activation, m->activation);
+        bool swigluoai = m->activation == ARMQ_ACT_SWIGLUOAI;
+        assert_int_equal((d->uses & ARMQ_USES_W13_BIAS) != 0, swigluoai);
+        assert_int_equal(c->routing, ROUTING_SOFTMAX);
+        assert_true(c->sample >= 2048 && d->experts >= d->top_k);
+        bool bf16 = d->op == ARMQ_OP_MOE_BF16;
+        assert_true(3 * d->experts * d->hidden * d->intermediate * (bf16 ? 2 : 1) <= 1 << 30);
+        baseline += bf16 && d->tokens == 1;
+        vllm += strcmp(c->dialect, "vllm-w8a8") == 0;
+        sglang += strcmp(c->dialect, "sglang-w8a8") == 0;
+    }
+    if (vllm < 2 || sglang < (m->activation == ARMQ_ACT_SILU ? 2 : 0) || baseline != 1)
+        fail_msg("%d x %d: %d vllm, %d sglang, %d bf16", (int)m->hidden, (int)m->intermediate,
+                 (int)vllm, (int)sglang, (int)baseline);
+}
+
+static void test_moe_models(void **state) {
+    (void)state;
+    static const model models[] = {
+        {2048, 768, 8, ARMQ_ACT_SILU},   {2880, 2880, 4, ARMQ_ACT_SWIGLUOAI},
+        {4096, 14336, 2, ARMQ_ACT_SILU}, {2048, 1408, 6, ARMQ_ACT_SILU},
+        {2048, 1024, 8, ARMQ_ACT_SILU},  {4096, 6400, 2, ARMQ_ACT_SILU},
+    };
+    case_list list = load("models-moe", 1, 1, 1);
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+        assert_model(&list, &models[i]);
+    assert_int_equal(list.count, 6 + 5 * 4 + 2 + 1);
+    case_list_free(&list);
+}
+
+/* --- All ops ---------------------------------------------------------------------------------- */
+
 static void test_full(void **state) {
     (void)state;
     case_list list = load("full", 1, 1, 1);
@@ -177,9 +356,11 @@ static void test_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ci_budget), cmocka_unit_test(test_ci_covers),
-        cmocka_unit_test(test_full),      cmocka_unit_test(test_edge),
-        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_ci_budget),     cmocka_unit_test(test_ci_covers),
+        cmocka_unit_test(test_moe_ci_budget), cmocka_unit_test(test_moe_ci_activations),
+        cmocka_unit_test(test_moe_ci_covers), cmocka_unit_test(test_moe_full_and_edge),
+        cmocka_unit_test(test_moe_models),    cmocka_unit_test(test_full),
+        cmocka_unit_test(test_edge),          cmocka_unit_test(test_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
