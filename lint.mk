@@ -40,7 +40,8 @@ lint-tidy: $(TIDY_FILES:%=$(LINT)/tidy/%)
 $(LINT)/tidy/%: $(BUILD)/aarch64/obj/%.o .clang-tidy
 	@mkdir -p $(@D)
 	$(call say,TIDY,$*)$(CLANG_TIDY) --quiet $(call not_here,$*) $* -- $(if $(filter %.cc,$*),$(CXXFLAGS),$(CFLAGS)) \
-		$(call flags_aarch64,$*) --target=aarch64-linux-gnu -Wno-unknown-warning-option
+		$(call flags_aarch64,$*) --target=aarch64-linux-gnu -Wno-unknown-warning-option 2>&1 | \
+		sed '/^[0-9]* warnings\{0,1\} generated\.$$/d'
 	@touch $@
 
 lint-shell: $(LINT)/shell

@@ -93,7 +93,9 @@ step() {
     printf '%-6s %5d passed %3d failed %3d skipped %4d.%d s\n' \
         "$verdict" "$passed" "$failed" "$skipped" $((ms / 1000)) $((ms % 1000 / 100))
     if [ "$verdict" != ok ]; then
-        tail -n 40 "$log" | sed 's/^/    | /'
+        # What went well is left out: compiler lines, programs without a failure.
+        { grep -vE '^  [A-Z]+  |: [0-9]+ passed, 0 failed' "$log" || true; } |
+            tail -n 40 | sed 's/^/    | /'
         echo "    full log: $log"
     fi
     total_passed=$((total_passed + passed))
