@@ -368,24 +368,42 @@ static void test_order_of_the_sum(void **state) {
     }
 }
 
-static void test_roundings_of_the_sum(void **state) {
+/* The weight 1 + 2^-8 + 2^-12 is 1 + 2^-7 in bf16; 1.5 times that is 193.5 steps of 2^-7, a tie
+ * that goes to 194; and -2^-9 before it changes nothing. 193 would be the result without either. */
+static void test_roundings_of_a_term(void **state) {
     (void)state;
-    const float constants[EXPERTS] = {1, 1.0f + 0x1p-10f, 0, 0};
+    const float constants[EXPERTS] = {-0x1p-9f, 1.5f, 0, 0};
     problem p = make_constants(ARMQ_DTYPE_F32, ARMQ_DTYPE_BF16, ARMQ_COMBINE_SLOT_ORDER, constants);
-    route(&p, 0, 0, 1.0f / 3.0f); /* 0.333984375 in bf16 */
-    route(&p, 1, 0, 1.0f / 3.0f);
+    route(&p, 0, 0, 1.0f);
+    route(&p, 1, 1, 1.0f + 0x1p-8f + 0x1p-12f);
     route(&p, 2, 2, 1.0f);
     assert_int_equal(run(&p), ARMQ_OK);
-    assert_true(p.y[0] == 0.66796875f);
-    const armq_dtype dtypes[2] = {ARMQ_DTYPE_F32, ARMQ_DTYPE_BF16};
-    for (int i = 0; i < 2; i++) {
-        p = make_constants(dtypes[i], ARMQ_DTYPE_F32, ARMQ_COMBINE_SLOT_ORDER, constants);
-        route(&p, 0, 1, 4.0f);
-        route(&p, 1, 2, 1.0f);
-        route(&p, 2, 2, 1.0f);
-        assert_int_equal(run(&p), ARMQ_OK);
-        assert_true(p.y[0] == (i == 0 ? 4.0f + 0x1p-8f : 4.0f));
-    }
+    assert_true(p.y[0] == 194.0f / 128.0f);
+}
+
+static void test_roundings_of_stages(void **state) {
+    (void)state;
+    const float constants[EXPERTS] = {0, 1.0f + 0x1p-10f, 0, 0};
+    problem p = make_constants(ARMQ_DTYPE_BF16, ARMQ_DTYPE_F32, ARMQ_COMBINE_SLOT_ORDER, constants);
+    route(&p, 0, 1, 4.0f);
+    assert_int_equal(run(&p), ARMQ_OK);
+    assert_true(p.y[0] == 4.0f);
+    p.d.dialect.y2_round = ARMQ_DTYPE_F32;
+    assert_int_equal(run(&p), ARMQ_OK);
+    assert_true(p.y[0] == 4.0f + 0x1p-8f);
+
+    p = make_w8a8(1, 1); /* gate and up with 2^-7 of bias: 1.0078125 .. 4.0078125 */
+    p.d.uses = ARMQ_USES_W13_BIAS;
+    p.d.bias_dtype = ARMQ_DTYPE_F32;
+    for (int n = 0; n < 2 * INTERMEDIATE; n++)
+        p.w13_bias[0][n] = 0x1p-7f;
+    p.d.dialect.y13_round = ARMQ_DTYPE_BF16; /* 2.0078125, 4.0078125 are ties: 2, 4 */
+    route(&p, 0, 0, 1.0f);
+    assert_int_equal(run(&p), ARMQ_OK);
+    close_to(p.y[1], (double)dense_1);
+    p.d.dialect.intermediate = ARMQ_DTYPE_BF16; /* 7.0463766 is 225.48 steps of 2^-5 */
+    assert_int_equal(run(&p), ARMQ_OK);
+    close_to(p.y[1], 225.0 / 32.0);
 }
 
 /* --- bf16, packing, refusals --------------------------------------------------------------------
@@ -406,6 +424,13 @@ static void test_bf16(void **state) {
     route(&p, 1, 2, 1.0f); /* all zeros */
     assert_int_equal(run(&p), ARMQ_OK);
     assert_true(p.y[0] == 0.5f * 5.28125f && p.y[1] == 5.28125f);
+    p.x[0] = 3.4e38f; /* infinite in bf16, and so would be the sums of a weight of ones */
+    for (int i = 0; i < HIDDEN * INTERMEDIATE; i++) {
+        p.w13_bf16[3][i][0] = p.w13_bf16[3][i][1] = one;
+        p.w2_bf16[3][i / 2][i % 2] = one;
+    }
+    assert_int_equal(run(&p), ARMQ_OK);
+    assert_true(p.y[0] != p.y[0] && p.y[1] != p.y[1]);
 }
 
 static void test_pack_by_range(void **state) {
@@ -472,7 +497,8 @@ int main(void) {
         cmocka_unit_test(test_no_slots_and_no_tokens),
         cmocka_unit_test(test_nan_stays_in_its_row),
         cmocka_unit_test(test_order_of_the_sum),
-        cmocka_unit_test(test_roundings_of_the_sum),
+        cmocka_unit_test(test_roundings_of_a_term),
+        cmocka_unit_test(test_roundings_of_stages),
         cmocka_unit_test(test_bf16),
         cmocka_unit_test(test_pack_by_range),
         cmocka_unit_test(test_refusals),
