@@ -261,6 +261,10 @@ install: $(LAUNCHERS) ## install programs, armq.h and sweeps: make install PREFI
 
 clean: ## remove build/
 	rm -rf $(BUILD)
+# `make -j2 clean all` means: one after the other.
+ifneq ($(filter clean,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
