@@ -66,6 +66,10 @@ void naive_activation(const naive_call *call, int64_t row, void *scratch) {
     const armq_dialect *dialect = &call->desc->dialect;
     int64_t count = call->desc->intermediate;
     naive_values x = naive_x_row(call, row);
+    if (!naive_is_finite(&x)) {
+        naive_store_nan_row(call, row);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         float gate = naive_load(&x, gate_at(dialect, i));
         float up = naive_load(&x, up_at(dialect, i, count));

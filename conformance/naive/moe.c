@@ -136,7 +136,7 @@ void naive_combine(const naive_call *call, int64_t token, int64_t slot, const fl
     bool weighted = !(call->desc->uses & (ARMQ_USES_WEIGHT_ON_INPUT | ARMQ_USES_NO_ROUTER_WEIGHT));
     float weight = weighted ? naive_router_weight(call, token, slot) : 1.0f;
     for (int64_t i = 0; i < call->desc->hidden; i++) {
-        float term = weighted ? naive_round(round, y2[i] * weight) : y2[i];
+        float term = naive_round(round, y2[i] * weight);
         sum[i] = naive_round(round, sum[i] + term);
     }
 }
