@@ -132,6 +132,16 @@ static void test_skipping_with_one_token(void **state) {
     drop(t);
 }
 
+/* Slots need not be sorted by expert, or the order of summation could not show. */
+static void test_balanced_slots_are_not_sorted(void **state) {
+    (void)state;
+    tensors *t =
+        make("moe_w8a8 tokens=2 hidden=4 intermediate=2 experts=8 top_k=3 routing=balanced");
+    assert_true(id_at(t, 0, 0) < id_at(t, 0, 1) && id_at(t, 0, 1) < id_at(t, 0, 2));
+    assert_true(id_at(t, 1, 0) > id_at(t, 1, 1) && id_at(t, 1, 1) > id_at(t, 1, 2));
+    drop(t);
+}
+
 /* In a row, repeated experts stand side by side; in the next, they do not. */
 static void test_places_of_repeated_experts(void **state) {
     (void)state;
@@ -647,6 +657,7 @@ int main(void) {
         cmocka_unit_test(test_router_like_routing),
         cmocka_unit_test(test_directed_routing),
         cmocka_unit_test(test_skipping_with_one_token),
+        cmocka_unit_test(test_balanced_slots_are_not_sorted),
         cmocka_unit_test(test_places_of_repeated_experts),
         cmocka_unit_test(test_router_weights),
         cmocka_unit_test(test_routing_does_not_depend_on_the_batch),
