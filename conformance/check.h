@@ -43,7 +43,11 @@ check_status check_not_ready(const trial *d, trial_state state, const char *what
 /* Judges a base run by the reference, all elements; `what` is put before the failure's detail. */
 bool check_judge(trial *t, const char *what, check_failure *failure);
 
-/* The same for the last call. */
+/* The same for some tokens only. */
+bool check_judge_rows(trial *t, const int64_t *rows, int64_t count, const char *what,
+                      check_failure *failure);
+
+/* All elements of the last call. */
 bool check_judge_last(trial *t, const char *what, check_failure *failure);
 
 /* Puts "what: " before failure->detail. */
@@ -54,6 +58,8 @@ check_status check_written(trial *t, check_result *out);
 check_status check_repeat(trial *t, check_result *out);
 check_status check_threads(trial *t, check_result *out);
 check_status check_batch(trial *t, check_result *out);
+check_status check_permute(trial *t, check_result *out);
+check_status check_reentrant(trial *t, check_result *out);
 check_status check_align(trial *t, check_result *out);
 check_status check_registers(trial *t, check_result *out);
 check_status check_arguments(trial *t, check_result *out);

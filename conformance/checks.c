@@ -17,6 +17,9 @@ const check check_table[] = {
     {"repeat", "same bits on a second call, whatever the workspace holds", true, check_repeat},
     {"threads", "same bits for any number of threads", false, check_threads},
     {"batch", "a row's bits are the same alone and in any batch", false, check_batch},
+    {"permute", "tokens in another order, experts under other numbers: the same result", false,
+     check_permute},
+    {"reentrant", "two threads calling at once", false, check_reentrant},
     {"registers", "callee-saved registers, stack pointer and FPCR preserved", false,
      check_registers},
     {"poison", "NaN or Inf in a row leaves other rows alone", false, check_poison},
@@ -84,6 +87,20 @@ static bool judge_arrays(trial *t, void *const got[OPERAND_COUNT], const char *w
 
 bool check_judge(trial *t, const char *what, check_failure *failure) {
     return judge_arrays(t, t->base, what, failure);
+}
+
+bool check_judge_rows(trial *t, const int64_t *rows, int64_t count, const char *what,
+                      check_failure *failure) {
+    operands storage;
+    judgement j = {.c = &t->c,
+                   .claims = t->support.claims,
+                   .in = trial_inputs(t, &storage),
+                   .got = t->base,
+                   .failure = failure};
+    bool ok = count == 0 || judge_rows(&j, rows, count);
+    if (!ok)
+        failure_prefix(failure, what);
+    return ok;
 }
 
 bool check_judge_last(trial *t, const char *what, check_failure *failure) {

@@ -165,3 +165,38 @@ const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_ki
     }
     return in;
 }
+
+static void relabel_weights(inputs *in, operand_id id, const inputs *from, const int64_t *to) {
+    size_t experts = (size_t)in->c.desc.experts, bytes = in->shapes[id].bytes / experts;
+    for (size_t e = 0; e < experts; e++)
+        memcpy((uint8_t *)in->data.at[id] + (size_t)to[e] * bytes,
+               (const uint8_t *)from->data.at[id] + e * bytes, bytes);
+}
+
+static void relabel_ids(inputs *in, const inputs *from, const int64_t *to) {
+    int32_t *ids = in->data.at[OPERAND_TOPK_IDS];
+    const int32_t *old = from->data.at[OPERAND_TOPK_IDS];
+    for (int64_t i = 0; i < in->c.desc.tokens * in->c.desc.top_k; i++)
+        ids[i] = old[i] < 0 ? old[i] : (int32_t)to[old[i]];
+}
+
+const inputs *inputs_relabelled(const inputs *from, const int64_t *to) {
+    inputs *in = new_inputs(&from->c);
+    if (!in)
+        return NULL;
+    for (operand_id id = 0; operand_is_input(id); id++) {
+        if (!in->shapes[id].present || !from->data.at[id])
+            continue;
+        if (!allocate(in, id)) {
+            free_inputs(in);
+            return NULL;
+        }
+        if (id == OPERAND_TOPK_IDS)
+            relabel_ids(in, from, to);
+        else if (inputs_per_token(id))
+            memcpy(in->data.at[id], from->data.at[id], in->shapes[id].bytes);
+        else
+            relabel_weights(in, id, from, to);
+    }
+    return in;
+}

@@ -49,6 +49,13 @@ static bool weights_hidden_in_run(const trial *t) {
     return !(t->support.claims & ARMQ_CLAIM_READS_AFTER_PACK);
 }
 
+static void hide_weights(trial *t, bool hidden) {
+    for (operand_id id = OPERAND_W; is_weight(id); id++)
+        if (t->buffers[id].mapping)
+            guard_hide(&t->buffers[id], hidden);
+    t->hidden = hidden;
+}
+
 static void data_of(const trial *t, operands *data) {
     for (int id = 0; id < OPERAND_COUNT; id++) {
         const guarded *g = &t->buffers[id];
@@ -62,8 +69,7 @@ static void data_of(const trial *t, operands *data) {
 const operands *trial_inputs(trial *t, operands *storage) {
     if (t->in)
         return &t->in->data;
-    for (int id = OPERAND_W; id <= OPERAND_W2_BIAS; id++)
-        guard_hide(&t->buffers[id], false);
+    hide_weights(t, false);
     data_of(t, storage);
     return storage;
 }
@@ -148,9 +154,8 @@ static void compare_checksum(trial *t, operand_id id) {
 }
 
 void trial_inspect(trial *t) {
-    bool hidden = t->placed && weights_hidden_in_run(t);
     for (operand_id id = 0; id < OPERAND_COUNT; id++) {
-        if (!t->buffers[id].mapping || (hidden && is_weight(id)))
+        if (!t->buffers[id].mapping || (t->hidden && is_weight(id)))
             continue;
         inspect_canaries(t, id);
         if (t->in && operand_is_input(id))
@@ -161,9 +166,14 @@ void trial_inspect(trial *t) {
     }
 }
 
-void trial_enter(trial *t) {
+void trial_enter(trial *t) { trial_enter_many(t, 1); }
+
+void trial_enter_many(trial *t, int64_t calls) {
+    int64_t macs;
+    if (__builtin_mul_overflow(case_macs(&t->c), calls, &macs))
+        macs = INT64_MAX;
     t->fp_before = fp_control_get();
-    watch_call_begin(t->watch, case_macs(&t->c), armq_op_is_bf16(t->c.desc.op));
+    watch_call_begin(t->watch, macs, armq_op_is_bf16(t->c.desc.op));
 }
 
 void trial_leave(trial *t) {
@@ -290,13 +300,10 @@ bool trial_place(trial *t, guard_side side, check_failure *failure) {
     t->placed = false;
     t->side = side;
     forget_packed(t);
-    for (operand_id id = 0; id < OPERAND_COUNT; id++) {
-        if (!t->buffers[id].mapping)
-            continue;
-        if (is_weight(id))
-            guard_hide(&t->buffers[id], false);
-        guard_place(&t->buffers[id], side);
-    }
+    hide_weights(t, false);
+    for (operand_id id = 0; id < OPERAND_COUNT; id++)
+        if (t->buffers[id].mapping)
+            guard_place(&t->buffers[id], side);
     if (!fill_inputs(t, failure))
         return false;
     keep_checksums(t, OPERAND_X, OPERAND_PACKED - 1);
@@ -308,8 +315,7 @@ bool trial_place(trial *t, guard_side side, check_failure *failure) {
     if (!keep_packed(t, failure) || !prepare(t, &data, failure))
         return false;
     if (weights_hidden_in_run(t))
-        for (operand_id id = OPERAND_W; is_weight(id); id++)
-            guard_hide(&t->buffers[id], true);
+        hide_weights(t, true);
     t->placed = true;
     return true;
 }
@@ -442,8 +448,7 @@ armq_status trial_call(trial *t, const call_options *options) {
     if ((!t->placed || t->side != options->side) && !trial_place(t, options->side, &unused))
         return ARMQ_INVALID_ARGUMENT;
     if (t->large && weights_hidden_in_run(t))
-        for (operand_id id = OPERAND_W; is_weight(id); id++)
-            guard_hide(&t->buffers[id], true);
+        hide_weights(t, true);
     armq_threads own = threads_serial(t->c.threads);
     armq_args args;
     trial_args(t, options->threads ? options->threads : t->c.threads > 1 ? &own : NULL, &args);

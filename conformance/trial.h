@@ -28,6 +28,7 @@ struct trial {
     void *plan;                     /* of prepare, NULL if the provider has none */
     guard_side side;                /* where the buffers are now */
     bool placed;                    /* buffers hold the inputs, and the packed weights */
+    bool hidden;                    /* unpacked weights are inaccessible */
     bool large;                     /* too big for every check: see trial_is_large */
     const inputs *in;               /* NULL if large: then the inputs live in the buffers only */
     void *base[OPERAND_COUNT];      /* outputs of the base run, rows dense; NULL if absent, empty */
@@ -81,6 +82,7 @@ bool trial_place(trial *t, guard_side side, check_failure *failure);
 
 /* Around every call into the provider: tells the watch, and notes and undoes a changed FPCR. */
 void trial_enter(trial *t);
+void trial_enter_many(trial *t, int64_t calls); /* so many of them before trial_leave */
 void trial_leave(trial *t);
 
 /* Takes over inputs of the same shapes, whose per-token operands replace the ones there are. */

@@ -54,7 +54,7 @@ static void flip(const armq_desc *d, const armq_args *args, int64_t row, int64_t
     ((uint8_t *)args->y)[at] ^= 1;
 }
 
-static bool has_y(const armq_desc *d) { return d->tokens > 0 && d->n > 0; }
+static bool has_y(const armq_desc *d) { return d->tokens > 0 && armq_y_row(d) > 0; }
 
 typedef armq_status run_function(const armq_desc *, const void *, const armq_args *);
 
@@ -151,6 +151,27 @@ static void flush_to_zero(void) {
 }
 RUN_WITH(changes_fpcr, flush_to_zero())
 
+/* Rows 0 and 1 have paths of their own, though they hold the same. */
+RUN_WITH(place_matters, flip(d, args, 0, 0))
+
+static void flip_users_of_last(const armq_desc *d, const armq_args *args) {
+    for (int64_t token = 0; d->top_k > 0 && token < d->tokens; token++)
+        if (args->topk_ids[token * d->top_k] == d->experts - 1)
+            flip(d, args, token, 0);
+}
+RUN_WITH(expert_number_matters, flip_users_of_last(d, args))
+
+/* Something of the call is kept where another call finds it. */
+static armq_status keeps_state(const armq_desc *d, const void *plan, const armq_args *args) {
+    static double kept;
+    double mine = has_y(d) && args->x ? armq_load(d->in, args->x, 0) : 0.0;
+    kept = mine;
+    armq_status status = naive_provider.run(d, plan, args);
+    if (status == ARMQ_OK && has_y(d) && kept != mine)
+        flip(d, args, d->tokens - 1, 0);
+    return status;
+}
+
 static bool is_zero_row(const armq_desc *d, const armq_args *args, int64_t row) {
     for (int64_t i = 0; i < d->k; i++)
         if (armq_load(d->in, args->x, row * armq_x_stride(d, args) + i) != 0.0)
@@ -239,6 +260,8 @@ static armq_status packs_anything(const armq_desc *d, int32_t which, int64_t fir
 
 #define LINEAR "linear_w8a8 tokens=7 n=9 k=40 in=f32 out=f32 dialect=vllm-w8a8"
 
+#define MOE "moe_w8a8 tokens=7 hidden=32 intermediate=24 experts=5 top_k=2 in=f32"
+
 static const struct {
     const char *check, *line;
     run_function *run;
@@ -261,6 +284,13 @@ static const struct {
     {"threads", LINEAR, .run = real_threads_matter, .words = "on two real ones"},
     {"batch", LINEAR, .run = alone_differs, .words = "row 0 alone"},
     {"batch", LINEAR, .run = last_row_differs, .words = "row 0 alone"},
+    {"permute", LINEAR, .run = place_matters, .words = "tokens in another order"},
+    {"permute", MOE, .run = place_matters, .words = "tokens in another order"},
+    {"permute", MOE, .run = expert_number_matters, .words = "experts under other numbers"},
+    {"permute", "moe_w8a8 tokens=7 hidden=32 intermediate=24 experts=5 top_k=1 dialect=sglang-w8a8",
+     .run = expert_number_matters, .words = "under other numbers"},
+    {"reentrant", LINEAR, .run = keeps_state, .words = "a call in which another begins and ends"},
+    {"reentrant", MOE, .run = keeps_state, .words = "a call in which another begins and ends"},
     {"align", LINEAR, .run = alignment_matters, .words = "odd pointers"},
     {"align", LINEAR, .run = ignores_y_stride, .words = "row strides"},
     {"registers", LINEAR, .run = clobbers_d8, .words = "d8 was", .aarch64_only = true},
@@ -358,6 +388,14 @@ static void without_claims_bits_may_differ_but_not_values(void **state) {
     judge_line(LINEAR, &modest);
     assert_int_equal(of("batch")->status, CHECK_SKIPPED);
     assert_int_equal(result.status, CASE_PASSED);
+    modest.run = keeps_state;
+    judge_line(LINEAR, &modest);
+    assert_int_equal(of("reentrant")->status, CHECK_SKIPPED);
+    assert_string_equal(of("reentrant")->note, "not claimed");
+    modest.run = place_matters;
+    judge_line(LINEAR, &modest);
+    assert_int_equal(of("permute")->status, CHECK_SKIPPED);
+    assert_non_null(strstr(of("permute")->note, "not claimed"));
 }
 
 static armq_status refuses_all(const armq_desc *d, armq_support *support) {
