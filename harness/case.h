@@ -57,6 +57,7 @@ typedef struct {
     routing_kind routing; /* MoE */
     uint64_t seed;
     int64_t x_pad, y_pad; /* elements between the rows of x and y: stride = row length + pad */
+    bool sparse;          /* tensors that are too large for memory are zero but for some rows */
     int64_t sample;       /* output elements judged by the reference, at least; 0 = all */
     int32_t threads;      /* logical threads of the base run */
 } armq_case;

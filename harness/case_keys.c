@@ -298,6 +298,17 @@ static void print_data(const case_key *key, const armq_case *c, char text[KEY_VA
     snprintf(text, KEY_VALUE_MAX, "%s", data_kind_name(c->data));
 }
 
+static bool parse_memory(const case_key *key, armq_case *c, const char *text,
+                         key_context *context) {
+    c->sparse = strcmp(text, "sparse") == 0;
+    return c->sparse || strcmp(text, "plain") == 0 ? true : refuse_name(key, text, context);
+}
+
+static void print_memory(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    snprintf(text, KEY_VALUE_MAX, "%s", c->sparse ? "sparse" : "plain");
+}
+
 /* --- Flags of the description; key->offset is the flag ------------------------------------------
  */
 
@@ -434,6 +445,9 @@ const case_key case_keys[KEY_COUNT] = {
              "routing=skip, else 0"},
     {"x_pad", ALL, INTEGER(x_pad, 0, INT64_MAX), FIXED("0"), .help = "elements between rows of x"},
     {"y_pad", ALL, INTEGER(y_pad, 0, INT64_MAX), FIXED("0"), .help = "elements between rows of y"},
+    {"memory", ALL, NAMED(memory), FIXED("plain"), .allowed = "plain, sparse",
+     .help = "sparse: large tensors are reserved address space, zero (ids: -1) but for a few rows, "
+             "channels, experts and slots; only the check overflow is run"},
     {"threads", ALL, .parse = parse_threads, .print = print_threads, .min = 1, .max = 1024,
      .allowed = "integer", FIXED("1"), .help = "logical threads of the base run"},
     {"data", ALL, NAMED(data), FIXED("normal"),
