@@ -11,11 +11,22 @@ trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0
 
 # 3 tokens are what some of the broken providers stumble over.
-cases=(
+linear_cases=(
     'linear_w8a8 tokens=2,3 n=9 k=80 bias=0,f32 dialect=sglang-w8a8'
     'linear_w8a8 tokens=2,3 n=9 k=80 bias=f32 dialect=kleidi-w8a8'
     'gemm_s8s8s32 tokens=2,5 n=9 k=80 data=extremes'
 )
+moe_cases=(
+    'moe_w8a8 tokens=4 hidden=24 intermediate=16 experts=3 top_k=2 dialect=sglang-w8a8,vllm-w8a8'
+    'moe_w8a8 tokens=4 hidden=24 intermediate=16 experts=3 top_k=2 in=f32,bf16 activation=swigluoai'
+)
+
+# about COUNT CASE...: what is run from here on, and how many cases it stands for.
+about() {
+    count=$1
+    shift
+    cases=("$@")
+}
 
 verdict() {
     if [ "$1" = ok ]; then
@@ -36,11 +47,11 @@ run() {
     ledger=$(tail -n 1 "$scratch/log")
 }
 
-# The naive cases all passed, and the sum is right: 8 cases on two providers.
+# The naive cases all passed, and the sum is right: so many cases on two providers.
 completed() {
-    grep -Eq '^planned 16 = passed ' <<<"$ledger" &&
+    grep -Eq "^planned $((2 * count)) = passed " <<<"$ledger" &&
         [ "$(awk '$1 == "naive" { p += $3; bad += $4 + $5 + $6 + $7 } END { print p + 0, bad + 0 }' \
-            "$scratch/log")" = "8 0" ]
+            "$scratch/log")" = "$count 0" ]
 }
 
 # caught FILE CHECK TEXT: fails with that check and a text (a regular expression) in its sentence.
@@ -74,6 +85,7 @@ reported() {
 }
 
 portable() {
+    about 8 "${linear_cases[@]}"
     caught skip_k_block value 'y|element|wanted'
     caught saturate_int16 value 'wanted'
     caught forget_bias value 'wanted'
@@ -90,6 +102,13 @@ portable() {
     else
         verdict "exit status $status, $ledger" crash_on_load "crash ($arch)"
     fi
+
+    about 4 "${moe_cases[@]}"
+    local mistake
+    for mistake in forget_up next_expert_scale first_slot_only skip_last_expert \
+        router_weight_twice quantize_once ignore_limit ignore_alpha; do
+        caught "$mistake" value 'wanted'
+    done
 }
 
 host=$(uname -m)
@@ -102,6 +121,7 @@ aarch64 | arm64) ;;
 esac
 arch=aarch64 program=$build/armq-conform libraries=$build/aarch64/broken
 portable
+about 8 "${linear_cases[@]}"
 caught clobber_d8 registers 'd8'
 
 echo "broken: $passed passed, $failed failed"
