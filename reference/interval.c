@@ -183,9 +183,16 @@ ref_interval ref_times(ref_interval a, ref_interval b) {
     return around(multiply(range_of(a), range_of(b)), a.mid * b.mid);
 }
 
+static bool is_power_of_two(double value) {
+    int exponent;
+    return isfinite(value) && fabs(frexp(value, &exponent)) == 0.5;
+}
+
 ref_interval ref_times_f32(ref_interval a, ref_interval b) {
     if (worse(a.kind, b.kind) != REF_VALUE)
         return undecided(worse(a.kind, b.kind));
+    if (is_point(b) && is_power_of_two(b.mid) && is_normal(a.lo * b.mid) && is_normal(a.hi * b.mid))
+        return ref_times(a, b); /* what is an f32 stays one */
     return result_f32(multiply(range_of(a), range_of(b)), a.mid * b.mid,
                       is_point(a) && is_point(b));
 }
