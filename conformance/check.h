@@ -65,6 +65,7 @@ check_status check_registers(trial *t, check_result *out);
 check_status check_arguments(trial *t, check_result *out);
 check_status check_extremes(trial *t, check_result *out);
 check_status check_poison(trial *t, check_result *out);
+check_status check_overflow(trial *t, check_result *out);
 check_status check_memory(trial *t, check_result *out);
 check_status check_inputs(trial *t, check_result *out);
 check_status check_crash(trial *t, check_result *out);

@@ -280,7 +280,7 @@ static bool prepare(trial *t, const operands *data, check_failure *failure) {
     return status == ARMQ_OK ? true : call_failed(failure, "prepare", status);
 }
 
-static void release_plan(trial *t) {
+void trial_release_plan(trial *t) {
     if (t->plan && t->provider->release)
         t->provider->release(t->plan);
     t->plan = NULL;
@@ -296,7 +296,7 @@ static void forget_packed(trial *t) {
 
 bool trial_place(trial *t, guard_side side, check_failure *failure) {
     operands data;
-    release_plan(t);
+    trial_release_plan(t);
     t->placed = false;
     t->side = side;
     forget_packed(t);
@@ -343,6 +343,8 @@ static trial_state start(trial *t, guard_side side, check_failure *failure) {
         return TRIAL_REFUSED;
     }
     t->support.kernel[sizeof t->support.kernel - 1] = '\0';
+    if (t->c.sparse)
+        return support_is_sane(&t->support, failure) ? TRIAL_READY : TRIAL_BROKEN;
     operand_shapes(&t->c, &t->support, t->shapes);
     if (!t->large && !t->in && !(t->in = inputs_get(&t->c))) {
         failure_set(failure, "cannot generate the inputs: no memory, or no data=%s for this op",
@@ -379,7 +381,7 @@ bool trial_open(trial *t, const armq_case *c, const armq_provider *provider, cas
     snprintf(result->kernel, sizeof result->kernel, "%s", t->support.kernel);
     result->claims = t->support.claims;
     if (state == TRIAL_READY) {
-        result->input_hash = input_hash(t);
+        result->input_hash = c->sparse ? 0 : input_hash(t);
         return true;
     }
     result->status = state == TRIAL_REFUSED ? CASE_SKIPPED : CASE_FAILED;
@@ -399,7 +401,7 @@ trial_state trial_derive(trial *d, trial *t, const armq_case *c, const inputs *i
 }
 
 void trial_close(trial *t) {
-    release_plan(t);
+    trial_release_plan(t);
     for (int id = 0; id < OPERAND_COUNT; id++) {
         guard_close(&t->buffers[id]);
         free(t->base[id]);

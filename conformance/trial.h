@@ -59,12 +59,14 @@ typedef enum {
     TRIAL_BROKEN = 2   /* accepted, but pack, prepare or run did not do it; *failure says why */
 } trial_state;
 
-/* Queries, allocates, generates, packs, prepares and makes the base run. False if the provider
+/* A case of memory=sparse is only queried: the check overflow does the rest.
+ * Else: queries, allocates, generates, packs, prepares and makes the base run. False if the provider
  * refused (result->status = SKIPPED with its reason) or failed (*failure is filled, result->status
  * = FAILED). Close it in any case. */
 bool trial_open(trial *t, const armq_case *c, const armq_provider *provider, case_result *result,
                 watch *w, check_failure *failure);
 void trial_close(trial *t);
+void trial_release_plan(trial *t); /* part of trial_close */
 
 /* The same for a case derived from t's, on given inputs, which it takes over (NULL: generates those
  * of c). The base run has the buffers on `side`. Close it in any case. */

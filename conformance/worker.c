@@ -101,7 +101,9 @@ __attribute__((noreturn)) static void serve(work *w, int fd) {
         run_task(w, &w->plan->tasks[reply.task]);
         w->watch->result.seconds = (double)(now_ns() - start) * 1e-9;
         case_status status = w->watch->result.status;
-        reply.retire = !is_clean(w, fp_control) || status == CASE_FAILED || status == CASE_CRASHED;
+        /* An emulator never gives back what it keeps for address space that was reserved once. */
+        reply.retire = !is_clean(w, fp_control) || status == CASE_FAILED ||
+                       status == CASE_CRASHED || w->plan->tasks[reply.task].c.sparse;
         if (send(fd, &reply, sizeof reply, MSG_NOSIGNAL) < 0)
             break;
     }
@@ -222,10 +224,11 @@ static worker_event died(worker *w, int status) {
     const watch *s = w->shared;
     char detail[sizeof s->result.reason];
     int number = s->signal ? s->signal : WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    bool overflow = s->check >= 0 && s->check == check_index("overflow");
     if (s->fault[0]) {
         snprintf(detail, sizeof detail, "%.*s (SIG%s in %s)", (int)sizeof s->fault, s->fault,
                  sigabbrev_np(number), place(s));
-        return finish(w, CASE_FAILED, "memory", detail);
+        return finish(w, CASE_FAILED, overflow ? "overflow" : "memory", detail);
     }
     if (number && s->fault_address)
         snprintf(detail, sizeof detail, "SIG%s at address 0x%" PRIx64 " in %s",
@@ -235,6 +238,8 @@ static worker_event died(worker *w, int status) {
     else
         snprintf(detail, sizeof detail, "ended the process with status %d in %s",
                  WEXITSTATUS(status), place(s));
+    if (overflow && s->fault_address) /* where a wrapped offset can lead, too */
+        return finish(w, CASE_FAILED, "overflow", detail);
     return finish(w, CASE_CRASHED, "crash", detail);
 }
 
