@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "conformance/providers.h"
 #include "kernels/api/describe.h"
@@ -29,11 +30,16 @@ static int64_t expert_count(const armq_desc *desc) {
 }
 
 /* Bytes of one expert's w, scales and bias; packed, they stand behind each other, byte by byte as
- * given, and experts behind each other. */
-enum { PARTS = 3 };
+ * given, and experts behind each other. Those of a linear layer are read where they are, so each
+ * starts at a multiple of PART_ALIGN. */
+enum { PARTS = 3, PART_ALIGN = 4, COLUMNS = 4096 };
 typedef struct {
     size_t part[PARTS], all;
 } sizes;
+
+static size_t padded(const armq_desc *desc, size_t bytes) {
+    return armq_op_is_moe(desc->op) ? bytes : (bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+}
 
 static sizes sizes_of(const armq_desc *desc, int32_t which) {
     size_t n = (size_t)armq_weight_n(desc, which), k = (size_t)armq_weight_k(desc, which);
@@ -44,7 +50,8 @@ static sizes sizes_of(const armq_desc *desc, int32_t which) {
                 n * armq_dtype_bytes(desc->scale_dtype),
                 desc->uses & flag ? n * armq_dtype_bytes(desc->bias_dtype) : 0},
                0};
-    s.all = s.part[0] + s.part[1] + s.part[2];
+    for (int i = 0; i < PARTS; i++)
+        s.all += padded(desc, s.part[i]);
     return s;
 }
 
@@ -72,7 +79,7 @@ static void fill_support(const armq_desc *desc, armq_support *support) {
         if (armq_op_is_moe(desc->op))
             support->packed_expert_stride[which] = expert;
     }
-    support->packed_align = 1;
+    support->packed_align = armq_op_is_moe(desc->op) ? 1 : PART_ALIGN;
     support->workspace_align = 1;
     support->tile_m = support->tile_n = support->tile_k = 1;
     support->claims = ARMQ_CLAIM_THREAD_INVARIANT | ARMQ_CLAIM_BATCH_INVARIANT |
@@ -117,43 +124,73 @@ static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int
             if (s.part[i]) {
                 const uint8_t *from = given[i];
                 memcpy(to, from + (size_t)expert * s.part[i], s.part[i]);
-                to += s.part[i];
+                to += padded(desc, s.part[i]);
             }
     return ARMQ_OK;
 }
 
-/* The reference wants each part of all experts in one piece, aligned; free them with drop. */
-static bool unpack(const armq_desc *desc, int32_t which, const uint8_t *packed,
-                   void *parts[PARTS]) {
+/* The reference wants each part of all experts in one piece. What no token uses is not copied, and
+ * then costs no memory. */
+typedef struct {
+    void *at[PARTS];
+    size_t bytes[PARTS]; /* mapped; 0: not, at points into the packed weights */
+} unpacked;
+
+static bool map_part(unpacked *u, int i, size_t bytes) {
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return false;
+    u->at[i] = at;
+    u->bytes[i] = bytes;
+    return true;
+}
+
+static bool unpack(const armq_desc *desc, int32_t which, const void *packed, const bool *used,
+                   unpacked *u) {
     sizes s = sizes_of(desc, which);
     size_t experts = (size_t)expert_count(desc), offset = 0;
-    for (int i = 0; i < PARTS; offset += s.part[i++]) {
-        if (s.part[i] == 0)
+    const uint8_t *from = packed;
+    for (int i = 0; i < PARTS; offset += padded(desc, s.part[i++])) {
+        if (s.part[i] == 0 || experts == 0)
             continue;
-        parts[i] = malloc(experts * s.part[i] + 1);
-        if (!parts[i])
+        if (!armq_op_is_moe(desc->op)) {
+            u->at[i] = (void *)(uintptr_t)(from + offset);
+            continue;
+        }
+        if (!map_part(u, i, experts * s.part[i]))
             return false;
         for (size_t expert = 0; expert < experts; expert++)
-            memcpy((uint8_t *)parts[i] + expert * s.part[i], packed + expert * s.all + offset,
-                   s.part[i]);
+            if (used[expert])
+                memcpy((uint8_t *)u->at[i] + expert * s.part[i], from + expert * s.all + offset,
+                       s.part[i]);
     }
     return true;
 }
 
-static void drop(void *parts[2][PARTS]) {
+static void drop(unpacked u[2]) {
     for (int which = 0; which < 2; which++)
         for (int i = 0; i < PARTS; i++)
-            free(parts[which][i]);
+            if (u[which].bytes[i])
+                munmap(u[which].at[i], u[which].bytes[i]);
 }
 
 /* --- Run -------------------------------------------------------------------------------------- */
 
-static void store_row(const armq_desc *desc, const armq_args *args, int64_t row,
-                      const ref_interval *intervals) {
+static void store_row(ref_context *context, const armq_desc *desc, const armq_args *args,
+                      int64_t row) {
+    ref_interval intervals[COLUMNS];
+    int64_t columns[COLUMNS];
     int64_t offset = row * armq_y_stride(desc, args), length = armq_y_row(desc);
-    for (int64_t i = 0; i < length; i++)
-        armq_store(desc->out, args->y, offset + i,
-                   intervals[i].kind == REF_VALUE ? intervals[i].mid : (double)NAN);
+    for (int64_t first = 0, count; first < length; first += count) {
+        count = length - first < COLUMNS ? length - first : COLUMNS;
+        for (int64_t i = 0; i < count; i++)
+            columns[i] = first + i;
+        ref_row_intervals(context, row, columns, count, intervals);
+        for (int64_t i = 0; i < count; i++)
+            armq_store(desc->out, args->y, offset + first + i,
+                       intervals[i].kind == REF_VALUE ? intervals[i].mid : (double)NAN);
+    }
 }
 
 static void store_quantized(const armq_desc *desc, const armq_args *args, int64_t row) {
@@ -172,32 +209,33 @@ static void store_quantized(const armq_desc *desc, const armq_args *args, int64_
 static armq_status run_rows(const armq_desc *desc, const armq_args *args,
                             const ref_problem *problem) {
     ref_context *context = ref_open(problem);
-    ref_interval *intervals = calloc((size_t)armq_y_row(desc) + 1, sizeof *intervals);
-    bool ok = context && intervals;
-    for (int64_t row = 0; ok && row < desc->tokens; row++) {
-        if (desc->op == ARMQ_OP_QUANTIZE) {
+    if (!context)
+        return ARMQ_NO_MEMORY;
+    for (int64_t row = 0; row < desc->tokens; row++)
+        if (desc->op == ARMQ_OP_QUANTIZE)
             store_quantized(desc, args, row);
-            continue;
-        }
-        ref_row_intervals(context, row, NULL, armq_y_row(desc), intervals);
-        store_row(desc, args, row, intervals);
-    }
-    free(intervals);
-    if (context)
-        ref_close(context);
-    return ok ? ARMQ_OK : ARMQ_NO_MEMORY;
+        else
+            store_row(context, desc, args, row);
+    ref_close(context);
+    return ARMQ_OK;
 }
 
-static bool ids_are_valid(const armq_desc *desc, const armq_args *args) {
-    int64_t lowest = desc->uses & ARMQ_USES_SKIP_IDS ? -1 : 0;
-    for (int64_t i = 0; i < desc->tokens * desc->top_k; i++)
-        if (args->topk_ids[i] < lowest || args->topk_ids[i] >= desc->experts)
+/* Marks the experts that tokens go to; false: an id is not one that is allowed. */
+static bool mark_used(const armq_desc *desc, const armq_args *args, bool *used) {
+    bool skip = desc->uses & ARMQ_USES_SKIP_IDS;
+    for (int64_t i = 0; i < desc->tokens * desc->top_k; i++) {
+        int32_t id = args->topk_ids[i];
+        if (id == -1 && skip)
+            continue;
+        if (id < 0 || id >= desc->experts)
             return false;
+        used[id] = true;
+    }
     return true;
 }
 
 static armq_status run_unpacked(const armq_desc *desc, const armq_args *args, uint32_t claims,
-                                void *parts[2][PARTS]) {
+                                const bool *used, unpacked parts[2]) {
     armq_weights weights[2];
     ref_problem problem = {
         .desc = desc,
@@ -208,13 +246,13 @@ static armq_status run_unpacked(const armq_desc *desc, const armq_args *args, ui
         .topk_weights = args->topk_weights,
     };
     for (int32_t which = 0; which < weight_count(desc); which++) {
-        if (!unpack(desc, which, args->packed[which], parts[which]))
+        if (!unpack(desc, which, args->packed[which], used, &parts[which]))
             return ARMQ_NO_MEMORY;
         weights[which] = (armq_weights){
             .size = sizeof *weights,
-            .w = parts[which][0],
-            .scales = parts[which][1],
-            .bias = parts[which][2],
+            .w = parts[which].at[0],
+            .scales = parts[which].at[1],
+            .bias = parts[which].at[2],
         };
         problem.weights[which] = &weights[which];
     }
@@ -227,13 +265,18 @@ static armq_status run(const armq_desc *desc, const void *plan, const armq_args 
     armq_status status = query(desc, &support);
     if (status == ARMQ_OK)
         status = armq_args_check(desc, &support, args);
-    if (status == ARMQ_OK && armq_op_is_moe(desc->op) && !ids_are_valid(desc, args))
-        status = ARMQ_INVALID_ARGUMENT;
     if (status != ARMQ_OK)
         return status;
-    void *parts[2][PARTS] = {{NULL}};
-    status = run_unpacked(desc, args, support.claims, parts);
+    bool *used = calloc((size_t)desc->experts + 1, sizeof *used);
+    unpacked parts[2] = {{{NULL}, {0}}};
+    if (!used)
+        status = ARMQ_NO_MEMORY;
+    else if (!mark_used(desc, args, used))
+        status = ARMQ_INVALID_ARGUMENT;
+    else
+        status = run_unpacked(desc, args, support.claims, used, parts);
     drop(parts);
+    free(used);
     return status;
 }
 
