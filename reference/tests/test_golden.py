@@ -6,6 +6,7 @@ changed. Needs the program of this machine in build/.
 """
 import hashlib
 import json
+import math
 import platform
 import shutil
 import subprocess
@@ -95,6 +96,93 @@ def make_case(dialect, dtype, m, n, k, bias, rng):
     return name, params, arrays
 
 
+# --- Activations and mixture of experts ---------------------------------------------------------
+
+ERF = np.vectorize(math.erf, otypes=[float])
+
+
+def round_to(values, dtype):
+    return to_dtype(values, dtype)[1]
+
+
+def gated(kind, gate, up):
+    """activation(gate) * up, computed in double and rounded to f32 once."""
+    g, u = gate.astype(float), up.astype(float)
+    if kind == "swigluoai":
+        g, u = np.minimum(g, 7), np.clip(u, -7, 7) + 1
+        return (g / (1 + np.exp(-float(F32(1.702)) * g)) * u).astype(F32)
+    f = {"silu": lambda: g / (1 + np.exp(-g)),
+         "gelu": lambda: g * (1 + ERF(g / math.sqrt(2))) / 2,
+         "gelu_tanh": lambda: g * (1 + np.tanh(math.sqrt(2 / math.pi)
+                                               * (g + 0.044715 * g ** 3))) / 2}[kind]()
+    return (f * u).astype(F32)
+
+
+def product(q, scale, w, ws, bias):
+    y = (q.astype(np.int64) @ w.astype(np.int64).T).astype(F32) * (scale * ws)
+    return y if bias is None else y + bias
+
+
+def second_stages(arrays, params, biases):
+    """Fills act, actq and acts; {(token, slot): product with w2 in f32}."""
+    vllm, dtype = params["dialect"] == "vllm-w8a8", params["dtype"]
+    pairs = vllm and params["activation"] == "swigluoai"
+    ids, rows, y2 = arrays["ids"], [], {}
+    order = sorted((ids[t, s], t, s) for t, s in np.ndindex(*ids.shape))
+    for e, t, s in order:
+        y13 = product(arrays["xq"][t], arrays["xs"][t], arrays["w13"][e], arrays["w13s"][e],
+                      biases and biases[0][e])
+        half = len(y13) // 2
+        gate, up = (y13[::2], y13[1::2]) if pairs else (y13[:half], y13[half:])
+        stored, act = to_dtype(gated(params["activation"], gate, up), dtype if vllm else "f32")
+        q, scale, _ = quantize(act[None, :], False, not vllm)
+        y2[t, s] = product(q[0], scale[0], arrays["w2"][e], arrays["w2s"][e],
+                           biases and biases[1][e])
+        rows.append((stored, q[0], scale[0]))
+    arrays["act"], arrays["actq"] = (np.stack([r[i] for r in rows]) for i in (0, 1))
+    arrays["acts"] = np.array([r[2] for r in rows], F32)
+    return y2
+
+
+def make_moe(dialect, dtype, activation, bias, rng, skip_weight=False):
+    t, h, inter, e, k = 5, 24, 17, 4, 1 if skip_weight else 3
+    x, values = to_dtype(rng.normal(size=(t, h)) * np.exp2(np.arange(t) % 3)[:, None], dtype)
+    arrays = {"x": x, "w13": rng.integers(-128, 128, (e, 2 * inter, h), dtype=np.int8),
+              "w13s": rng.uniform(0.002, 0.01, (e, 2 * inter)).astype(F32),
+              "w2": rng.integers(-128, 128, (e, h, inter), dtype=np.int8),
+              "w2s": rng.uniform(0.001, 0.02, (e, h)).astype(F32),
+              "ids": rng.integers(0, e, (t, k)).astype(np.int32),
+              "tw": rng.uniform(0.1, 1, (t, k)).astype(F32)}
+    biases = None
+    if bias:
+        pair = [to_dtype(rng.normal(size=(e, n)), dtype) for n in (2 * inter, h)]
+        arrays["b13"], arrays["b2"] = pair[0][0], pair[1][0]
+        biases = pair[0][1], pair[1][1]
+    arrays["xq"], arrays["xs"], _ = quantize(values, False, dialect == "sglang-w8a8")
+    params = {"dialect": dialect, "tokens": t, "hidden": h, "intermediate": inter, "experts": e,
+              "top_k": k, "dtype": dtype, "activation": activation, "bias": bias,
+              "bias_dtype": dtype if bias else None, "skip_router_weight": skip_weight}
+    y2 = second_stages(arrays, params, biases)
+    y = np.zeros((t, h), F32)
+    slots = sorted(y2, key=lambda ts: (arrays["ids"][ts], ts[1]) if dialect == "sglang-w8a8"
+                   else ts[1])
+    for token, slot in slots:
+        weight = F32(1) if skip_weight else arrays["tw"][token, slot]
+        y[token] = y2[token, slot] * weight + y[token]
+    arrays["y"] = to_dtype(y, dtype)[0]
+    name = f"numpy_moe_{dialect}_{dtype}_{activation}" + ("_bias" if bias else "")
+    return name + ("_skip" if skip_weight else ""), params, arrays
+
+
+def make_activation(kind, rng):
+    g, u = (rng.normal(size=200) * 6).astype(F32), (rng.normal(size=200) * 5).astype(F32)
+    return (f"numpy_activation_{kind}", {"activation": kind, "dtype": "f32", "count": 200},
+            {"g": g, "u": u, "f": gated(kind, g, u)})
+
+
+KINDS = ("silu", "gelu", "gelu_tanh", "swigluoai")
+
+
 def write_folder(folder, cases):
     index = {"format": 1, "byte_order": "little", "cases": []}
     for name, params, arrays in cases:
@@ -107,7 +195,9 @@ def write_folder(folder, cases):
                           "nbytes": a.nbytes}
             blob += a.tobytes()
         (Path(folder) / f"{name}.bin").write_bytes(blob)
-        index["cases"].append({"name": name, "file": f"{name}.bin", "op": "linear_w8a8",
+        op = ("moe_w8a8" if "_moe_" in name else "activation" if "_activation_" in name
+              else "linear_w8a8")
+        index["cases"].append({"name": name, "file": f"{name}.bin", "op": op,
                                "sha256": hashlib.sha256(blob).hexdigest(), "params": params,
                                "arrays": table})
     (Path(folder) / "index.json").write_text(json.dumps(index))
@@ -172,6 +262,49 @@ class Golden(unittest.TestCase):
                 result = self.judge([(name, params, arrays)])
                 self.assertEqual(result.returncode, 1, f"{dialect} {dtype} {key}: {result.stdout}")
                 self.assertIn(f"FAIL {name}: ", result.stdout)
+
+    def test_numpy_moe_agrees(self):
+        rng = np.random.default_rng(5)
+        cases = [make_moe("vllm-w8a8", dtype, kind, bias, rng) for dtype in ("f32", "bf16", "f16")
+                 for kind in KINDS for bias in (False, True)]
+        cases.append(make_moe("sglang-w8a8", "bf16", "silu", False, rng))
+        cases.append(make_moe("vllm-w8a8", "f32", "silu", True, rng, skip_weight=True))
+        cases += [make_activation(kind, rng) for kind in KINDS]
+        result = self.judge(cases)
+        self.assertIn(f"golden: {len(cases)} passed, 0 failed, 0 skipped", result.stdout)
+
+    def test_every_change_of_a_moe_is_seen(self):
+        rng = np.random.default_rng(6)
+        for dialect, dtype in (("sglang-w8a8", "bf16"), ("vllm-w8a8", "f32"), ("vllm-w8a8", "f16")):
+            bias = dialect == "vllm-w8a8"
+            name, params, right = make_moe(dialect, dtype, "silu", bias, rng)
+            self.assertEqual(self.judge([(name, params, right)]).returncode, 0)
+            for key in right:
+                arrays = {k: a.copy() for k, a in right.items()}
+                if key == "acts":
+                    arrays[key] *= F32(1 + 1e-5)
+                elif key in ("actq", "xq"):
+                    arrays[key][1, 2] += 1 if arrays[key][1, 2] < 0 else -1
+                elif key == "ids":
+                    arrays[key][:] = (arrays[key] + 1) % 4
+                elif arrays[key].dtype in (np.int8, F32):
+                    arrays[key][1] = arrays[key][1] * 0.75
+                else:  # two steps of a 16-bit float
+                    arrays[key].view(np.uint16)[1] += 2
+                result = self.judge([(name, params, arrays)])
+                self.assertEqual(result.returncode, 1, f"{name} {key}: {result.stdout}")
+            for key in ("intermediate", "experts", "top_k"):
+                result = self.judge([(name, dict(params, **{key: params[key] + 1}), right)])
+                self.assertEqual(result.returncode, 1, key)
+
+    def test_every_change_of_an_activation_is_seen(self):
+        for kind in KINDS:
+            for key in "guf":
+                name, params, arrays = make_activation(kind, np.random.default_rng(7))
+                at = np.argmax(np.abs(arrays["f"]) * (arrays["g"] < 6) * (np.abs(arrays["u"]) < 6))
+                arrays[key][at] *= F32(1 + 1e-4)
+                result = self.judge([(name, params, arrays)])
+                self.assertEqual(result.returncode, 1, f"{kind} {key}: {result.stdout}")
 
     def test_outputs_that_are_all_wrong(self):
         for dialect, dtype in DIALECTS:

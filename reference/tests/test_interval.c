@@ -258,6 +258,86 @@ static void declared_rounding_keeps_both_sides_of_a_tie(void **state) {
     assert_true(y.lo == 1.0 && y.hi == 1.0);
 }
 
+/* --- Uncertain operands --------------------------------------------------------------------------
+ */
+
+static uint64_t next_random(void) {
+    static uint64_t seed = 0x94d049bb133111ebu;
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    return seed >> 16;
+}
+
+static float random_float(void) { return (float)(next_random() % 2000001) * 1e-6f - 1.0f; }
+
+/* Whatever acc and s_x are within their intervals, each order of the factors lands inside, and the
+ * ends are needed but for the three roundings. */
+static void uncertain_factors(void **state) {
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        int64_t acc = (int64_t)(next_random() % 60000000) - 30000000,
+                more = (int64_t)(next_random() % 500);
+        float s_lo = ldexpf(1.5f + 0.4f * random_float(), i % 11 ? 0 : -120),
+              s_hi = s_lo * (1 + 1e-6f);
+        float s_w = (1.2f + random_float()) * (i % 2 ? 1 : -1);
+        if (i % 5 == 0)
+            acc = -(int64_t)(next_random() % 500); /* around zero */
+        ref_interval a = between((double)acc, (double)acc, (double)(acc + more));
+        ref_interval y =
+            ref_scaled_interval(a, between((double)s_lo, (double)s_lo, (double)s_hi), (double)s_w);
+        double lowest = INFINITY, highest = -INFINITY;
+        for (int corner = 0; corner < 4; corner++) {
+            float sum = (float)(acc + (corner & 1 ? more : 0)), s_x = corner & 2 ? s_hi : s_lo;
+            const float orders[] = {sum * (s_x * s_w), sum * s_x * s_w, sum * s_w * s_x};
+            for (int o = 0; o < 3; o++)
+                assert_true(ref_accepts(&y, ARMQ_DTYPE_F32, &orders[o]));
+            lowest = fmin(lowest, (double)orders[0]);
+            highest = fmax(highest, (double)orders[0]);
+        }
+        assert_true(y.lo <= y.mid && y.mid <= y.hi);
+        assert_true(y.lo >= lowest - 6.1 * 0x1p-24 * fabs(lowest) - 0x1p-147);
+        assert_true(y.hi <= highest + 6.1 * 0x1p-24 * fabs(highest) + 0x1p-147);
+    }
+    ref_interval zero = ref_scaled_interval(ref_exact(0), between(1, 1.5, 2), 0.3);
+    assert_true(zero.lo == 0 && zero.hi == 0);
+}
+
+static void uncertain_sums_and_products(void **state) {
+    (void)state;
+    ref_interval a = between(1, 1.25, 2), b = between(-3, -1, 4), c = ref_times(a, b);
+    assert_true(c.lo == -6 && c.mid == -1.25 && c.hi == 8);
+    c = ref_times_f32(a, b);
+    assert_true(c.lo == -6 - 6 * 0x1p-24 && c.hi == 8 + 8 * 0x1p-24);
+    c = ref_times_f32(a, ref_exact(-0.5)); /* a power of two rounds nothing */
+    assert_true(c.lo == -1 && c.mid == -0.625 && c.hi == -0.5);
+    c = ref_times_f32(ref_exact(3), ref_exact(0.1)); /* rounded or not */
+    assert_true(c.lo == fmin(3 * 0.1, (double)0.3f) && c.hi == fmax(3 * 0.1, (double)0.3f));
+    c = ref_sum_f32(a, b);
+    assert_true(c.lo == -2 - 2 * 0x1p-24 && c.mid == 0.25 && c.hi == 6 + 6 * 0x1p-24);
+    c = ref_sum_f32(ref_exact(1), ref_exact(0x1p-25));
+    assert_true(c.lo == 1 && c.hi == 1 + 0x1p-25);
+    c = ref_hull(a, b);
+    assert_true(c.lo == -3 && c.mid == 1.25 && c.hi == 4);
+}
+
+static void undecided_operands(void **state) {
+    (void)state;
+    ref_interval nan = ref_exact(0), any = ref_exact(0), one = ref_exact(1);
+    ref_interval inf = ref_exact(INFINITY), maybe = between(1, 2, INFINITY);
+    nan.kind = REF_NAN;
+    any.kind = REF_ANY;
+    assert_int_equal(ref_sum_f32(nan, any).kind, REF_NAN);
+    assert_int_equal(ref_sum_f32(one, any).kind, REF_ANY);
+    assert_int_equal(ref_times_f32(any, nan).kind, REF_NAN);
+    assert_int_equal(ref_times(one, any).kind, REF_ANY);
+    assert_int_equal(ref_hull(one, nan).kind, REF_ANY);
+    assert_int_equal(ref_hull(nan, nan).kind, REF_NAN);
+    assert_int_equal(ref_sum_f32(inf, ref_exact(-INFINITY)).kind, REF_NAN);
+    assert_int_equal(ref_sum_f32(maybe, ref_exact(-INFINITY)).kind, REF_ANY);
+    assert_int_equal(ref_times_f32(maybe, ref_exact(0)).kind, REF_ANY);
+    assert_int_equal(ref_times_f32(inf, ref_exact(0)).kind, REF_NAN);
+    assert_true(ref_times_f32(inf, ref_exact(-2)).hi == -(double)INFINITY);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_nan_infinity_and_zero),
@@ -275,6 +355,9 @@ int main(void) {
         cmocka_unit_test(weight_scales_that_are_not_finite),
         cmocka_unit_test(sums),
         cmocka_unit_test(declared_rounding_keeps_both_sides_of_a_tie),
+        cmocka_unit_test(uncertain_factors),
+        cmocka_unit_test(uncertain_sums_and_products),
+        cmocka_unit_test(undecided_operands),
     };
     return cmocka_run_group_tests_name("interval", tests, NULL, NULL);
 }

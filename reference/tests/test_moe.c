@@ -591,6 +591,14 @@ static void columns_and_rows(void **state) {
         assert_true(same(&one, &all[1]));
     }
     assert_true(near(all[0].mid, model_y(1, 0)));
+    /* Both kinds of answer keep a row, and neither takes the other's. */
+    double exact = ref_unquantized(context, 0, 1);
+    ref_row_intervals(context, 1, &second, 1, &one);
+    assert_true(ref_unquantized(context, 0, 1) == exact && ref_unquantized(context, 1, 1) != exact);
+    ref_row_intervals(context, 0, &second, 1, &one);
+    assert_true(ref_unquantized(context, 1, 1) != exact);
+    ref_row_intervals(context, 0, &second, 1, &one);
+    assert_true(same(&one, &all[1]));
     ref_close(context);
 }
 

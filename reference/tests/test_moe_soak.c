@@ -276,6 +276,7 @@ static void judge_row(const soak *s, int m, const ref_interval *wanted, int64_t 
     }
     for (int n = 0; n < HIDDEN; n++) {
         assert_true(wanted[n].kind == REF_VALUE);
+        assert_true(wanted[n].lo <= wanted[n].mid && wanted[n].mid <= wanted[n].hi);
         q->judged++;
         q->ambiguous += ref_is_ambiguous(&wanted[n], s->desc->out);
         if (q->count < 1 << 16)
