@@ -105,7 +105,7 @@ static void nothing_to_time(void **state) {
 
 static void refused(void **state) {
     (void)state;
-    const armq_case c = parse("moe_w8a8 tokens=2 hidden=64 intermediate=32 experts=4 top_k=2");
+    const armq_case c = parse("gemm_s8s8s32 tokens=1 n=1 k=131072");
     workload w;
     char why[WORKLOAD_WHY];
     assert_false(workload_open(&w, &c, &naive_provider, why));
