@@ -223,7 +223,7 @@ setup: ## install what is missing (packages of the distribution); silent when al
 
 # make calls itself, so that rules are read after the set-up.
 run: setup ## judge the kernels on real model shapes, time a few, write the report
-	+@$(MAKE) --no-print-directory $(parallel) $(LAUNCHERS)
+	+@$(MAKE) --quiet --no-print-directory $(parallel) $(LAUNCHERS)
 	@ci/run.sh
 
 test: setup ## prove the suite itself: lint, unit tests, golden data, conformance on three CPU levels
