@@ -69,6 +69,12 @@ count_unittest() {
 
 # ---- Running a step ---------------------------------------------------------------------------
 
+# Compilers' errors, then the end of a log without what went well.
+excerpt() {
+    grep -E '[0-9]: (fatal )?error: ' "$1" | sort -u | head -n 20 || true
+    grep -vE '^  [A-Z]+  |: [0-9]+ passed, 0 failed|: (error|note): ' "$1" | tail -n 30 || true
+}
+
 # step NAME COUNT COMMAND...: runs the command with its output in a log, and adds up what it says.
 step() {
     local name=$1 count=$2 log=$out/$1.log status=0 start passed failed skipped verdict=ok
@@ -93,9 +99,7 @@ step() {
     printf '%-6s %5d passed %3d failed %3d skipped %4d.%d s\n' \
         "$verdict" "$passed" "$failed" "$skipped" $((ms / 1000)) $((ms % 1000 / 100))
     if [ "$verdict" != ok ]; then
-        # What went well is left out: compiler lines, programs without a failure.
-        { grep -vE '^  [A-Z]+  |: [0-9]+ passed, 0 failed' "$log" || true; } |
-            tail -n 40 | sed 's/^/    | /'
+        excerpt "$log" | sed 's/^/    | /'
         echo "    full log: $log"
     fi
     total_passed=$((total_passed + passed))
