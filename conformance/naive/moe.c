@@ -45,12 +45,34 @@ static int64_t expert_of(const naive_call *call, int64_t token, int64_t slot) {
     return call->args->topk_ids[token * call->desc->top_k + slot];
 }
 
+/* Whole blocks of skipped slots are passed over: a token may have 2^32 of them. */
+enum { BLOCK = 64 };
+
+static bool are_skipped(const int32_t ids[BLOCK]) {
+    int32_t all = -1;
+    for (int i = 0; i < BLOCK; i++)
+        all &= ids[i];
+    return all == -1;
+}
+
+/* The first of `count` ids, from `at` on, that is not in such a block. */
+static int64_t pass_skipped(const int32_t *ids, int64_t count, int64_t at) {
+    while (count - at >= BLOCK && ids[at] == -1 && are_skipped(ids + at))
+        at += BLOCK;
+    return at;
+}
+
 bool naive_ids_are_valid(const naive_call *call) {
     const armq_desc *desc = call->desc;
-    int64_t lowest = desc->uses & ARMQ_USES_SKIP_IDS ? -1 : 0;
-    for (int64_t i = 0; i < desc->tokens * desc->top_k; i++)
-        if (call->args->topk_ids[i] < lowest || call->args->topk_ids[i] >= desc->experts)
+    const int32_t *ids = call->args->topk_ids;
+    bool skips = (desc->uses & ARMQ_USES_SKIP_IDS) != 0;
+    int64_t count = desc->tokens * desc->top_k;
+    for (int64_t i = 0; i < count; i++) {
+        if (skips)
+            i = pass_skipped(ids, count, i);
+        if (i < count && (ids[i] < (skips ? -1 : 0) || ids[i] >= desc->experts))
             return false;
+    }
     return true;
 }
 
@@ -69,12 +91,18 @@ static bool is_before(const naive_call *call, int64_t token, int64_t a, int64_t 
 }
 
 int64_t naive_next_slot(const naive_call *call, int64_t token, int64_t previous) {
-    int64_t next = -1;
-    for (int64_t slot = 0; slot < call->desc->top_k; slot++)
-        if (naive_slot_runs(call, token, slot) &&
-            (previous < 0 || is_before(call, token, previous, slot)) &&
-            (next < 0 || is_before(call, token, slot, next)))
+    bool in_slot_order = call->desc->dialect.combine_order == ARMQ_COMBINE_SLOT_ORDER;
+    int64_t next = -1, top_k = call->desc->top_k, slot = in_slot_order ? previous + 1 : 0;
+    const int32_t *ids = top_k ? call->args->topk_ids + token * top_k : NULL;
+    for (; (slot = pass_skipped(ids, top_k, slot)) < top_k; slot++) {
+        bool follows = previous < 0 || is_before(call, token, previous, slot);
+        if (!naive_slot_runs(call, token, slot) || !follows)
+            continue;
+        if (in_slot_order)
+            return slot;
+        if (next < 0 || is_before(call, token, slot, next))
             next = slot;
+    }
     return next;
 }
 

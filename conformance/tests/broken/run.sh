@@ -109,6 +109,8 @@ portable() {
         router_weight_twice quantize_once ignore_limit ignore_alpha; do
         caught "$mistake" value 'wanted'
     done
+    about 1 'moe_w8a8 tokens=2 hidden=64 intermediate=32 experts=1000000 top_k=2 memory=sparse'
+    caught narrow_expert_offset overflow 'wanted'
 }
 
 host=$(uname -m)
