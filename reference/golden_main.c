@@ -394,7 +394,7 @@ static verdict judge_moe_w8a8(golden_case *c) {
     j.q = calloc(most, 1);
     bool ready = j.context && j.y && j.act && j.centered && j.q;
     verdict v = ready ? PASSED : because(c, FAILED, "reference: can not open");
-    for (int64_t token = 0; token < j.desc.tokens && v == PASSED; token++)
+    for (int64_t token = 0; ready && token < j.desc.tokens && v == PASSED; token++)
         v = check_token(&j, token);
     ref_close(j.context);
     free(j.y);
@@ -440,8 +440,10 @@ static verdict judge_activation(golden_case *c) {
     ref_interval *y = malloc((size_t)count * sizeof *y);
     ref_problem problem = {.desc = &desc, .x = x};
     ref_context *context = ref_open(&problem);
-    verdict v = x && y && context ? PASSED : because(c, FAILED, "reference: can not open");
-    if (v == PASSED) {
+    verdict v = FAILED;
+    if (!x || !y || !context) {
+        because(c, v, "reference: can not open");
+    } else {
         memcpy(x, g, bytes);
         memcpy(x + bytes, u, bytes);
         ref_row_intervals(context, 0, NULL, count, y);

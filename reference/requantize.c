@@ -279,8 +279,8 @@ ref_interval ref_dot_variant(const ref_variant *variant, const int8_t *w, int64_
     int64_t mid = ref_dot(variant->centered, w, k), lo = mid, hi = mid;
     for (int64_t i = 0; i < variant->flip_count; i++) {
         const ref_flip *flip = &variant->flips[i];
-        int64_t weight = w[flip->at], now = variant->centered[flip->at];
-        int64_t a = (flip->lo - now) * weight, b = (flip->hi - now) * weight;
+        int32_t now = variant->centered[flip->at]; /* differences below 2^9, w below 2^8 */
+        int32_t a = (flip->lo - now) * w[flip->at], b = (flip->hi - now) * w[flip->at];
         lo += a < b ? a : b;
         hi += a < b ? b : a;
     }

@@ -170,6 +170,8 @@ def make_moe(dialect, dtype, activation, bias, rng, skip_weight=False):
         weight = F32(1) if skip_weight else arrays["tw"][token, slot]
         y[token] = y2[token, slot] * weight + y[token]
     arrays["y"] = to_dtype(y, dtype)[0]
+    if dialect == "vllm-w8a8":
+        arrays["y_nofma"] = arrays["y"].copy()
     name = f"numpy_moe_{dialect}_{dtype}_{activation}" + ("_bias" if bias else "")
     return name + ("_skip" if skip_weight else ""), params, arrays
 
