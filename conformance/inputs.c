@@ -97,6 +97,12 @@ const inputs *inputs_get(const armq_case *c) {
     return inputs_share(in);
 }
 
+/* Router weights depend on what they multiply. */
+static bool is_of_another_kind(const inputs *in, const inputs *from, operand_id id) {
+    const uint32_t router = ARMQ_USES_WEIGHT_ON_INPUT | ARMQ_USES_NO_ROUTER_WEIGHT;
+    return id == OPERAND_TOPK_WEIGHTS && ((in->c.desc.uses ^ from->c.desc.uses) & router) != 0;
+}
+
 /* One operand of a set that borrows from another: weights are shared, tokens get room. */
 static bool lend_operand(inputs *in, const inputs *from, operand_id id) {
     if (!in->shapes[id].present)
@@ -105,7 +111,7 @@ static bool lend_operand(inputs *in, const inputs *from, operand_id id) {
         in->data.at[id] = from->data.at[id];
         return true;
     }
-    if (!inputs_per_token(id))
+    if (!inputs_per_token(id) || is_of_another_kind(in, from, id))
         return allocate_and_generate(in, id);
     if (!allocate(in, id))
         return false;
@@ -141,27 +147,41 @@ static void copy_row(inputs *in, operand_id id, int64_t to, const inputs *from, 
 const inputs *inputs_rows(const inputs *from, const armq_case *c, const int64_t *rows) {
     inputs *in = lend(from, c);
     for (operand_id id = 0; in && operand_is_input(id); id++)
-        if (inputs_per_token(id) && in->shapes[id].present)
+        if (inputs_per_token(id) && in->shapes[id].present && !is_of_another_kind(in, from, id))
             for (int64_t i = 0; i < c->desc.tokens; i++)
                 copy_row(in, id, i, from, rows[i]);
     return in;
 }
 
+/* Ids and weights of the tokens of `from`, over and over; of c itself if it has none. */
+static bool repeat_routing(inputs *in, const inputs *from) {
+    int64_t tokens = from->c.desc.tokens;
+    for (operand_id id = OPERAND_TOPK_IDS; id <= OPERAND_TOPK_WEIGHTS; id++) {
+        if (!in->shapes[id].present || !in->data.at[id])
+            continue;
+        if (tokens == 0 && !generate_operand(&in->c, id, &in->shapes[id], in->data.at[id]))
+            return false;
+        for (int64_t i = 0; tokens > 0 && i < in->c.desc.tokens; i++)
+            copy_row(in, id, i, from, i % tokens);
+    }
+    return true;
+}
+
 const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_kind *kinds,
                            const int64_t *rows) {
     inputs *in = lend(from, c);
+    if (in && !repeat_routing(in, from)) {
+        free_inputs(in);
+        in = NULL;
+    }
     uint8_t *x = in ? in->data.at[OPERAND_X] : NULL;
-    if (!x)
-        return in;
     size_t pitch =
-        (size_t)in->shapes[OPERAND_X].stride * armq_dtype_bytes(in->shapes[OPERAND_X].dtype);
-    for (int64_t i = 0; i < c->desc.tokens; i++) {
+        x ? (size_t)in->shapes[OPERAND_X].stride * armq_dtype_bytes(in->shapes[OPERAND_X].dtype)
+          : 0;
+    for (int64_t i = 0; x && i < c->desc.tokens; i++) {
         armq_case of_kind = *c;
         of_kind.data = kinds[i];
         generate_x_row(&of_kind, rows[i], x + (size_t)i * pitch);
-        for (operand_id id = OPERAND_TOPK_IDS; id <= OPERAND_TOPK_WEIGHTS; id++)
-            if (in->shapes[id].present && from->c.desc.tokens > 0)
-                copy_row(in, id, i, from, i % from->c.desc.tokens);
     }
     return in;
 }

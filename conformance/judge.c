@@ -125,19 +125,25 @@ static int histogram_bin(double relative) {
     return bin < 0 ? 0 : bin >= RESULT_HISTOGRAM ? RESULT_HISTOGRAM - 1 : bin;
 }
 
+enum { MOE_SQNR_TOKENS = 2 };
+
 /* Decibels of the outputs against the op without quantisation, over a bounded number of elements.
  */
 static double sqnr(judge *s) {
     const armq_desc *d = &s->j->c->desc;
     if (armq_op_is_gemm(d->op) || d->op == ARMQ_OP_QUANTIZE || !s->j->got[OPERAND_Y])
         return (double)NAN;
-    int64_t work = d->k > 0 ? d->k : 1, elements = d->tokens * s->row_length;
+    bool moe = armq_op_is_moe(d->op); /* all elements of a few tokens cost little more than one */
+    int64_t work = moe ? d->top_k * d->intermediate + 1 : d->k > 0 ? d->k : 1;
+    int64_t elements = d->tokens * s->row_length;
     int64_t most = 65536 / work < 8 ? 8 : 65536 / work > 64 ? 64 : 65536 / work;
     int64_t count = elements < most ? elements : most;
     double signal = 0.0, noise = 0.0;
     for (int64_t i = 0; i < count; i++) {
-        int64_t at =
-            (int64_t)(random_u64(s->j->c->seed, OPERAND_Y, (uint64_t)i) % (uint64_t)elements);
+        uint64_t random = random_u64(s->j->c->seed, OPERAND_Y, (uint64_t)i);
+        int64_t at = (int64_t)(random % (uint64_t)elements), row = at / s->row_length;
+        if (moe)
+            at += (i * MOE_SQNR_TOKENS / count * d->tokens / MOE_SQNR_TOKENS - row) * s->row_length;
         double exact = ref_unquantized(s->reference, at / s->row_length, at % s->row_length);
         double got = armq_load(d->out, s->j->got[OPERAND_Y], at);
         if (!isfinite(exact) || !isfinite(got))
@@ -274,20 +280,27 @@ static bool verdict(judge *s) {
 
 static int64_t columns_per_row(const judgement *j, int64_t sample) {
     int64_t n = armq_y_row(&j->c->desc), tokens = j->c->desc.tokens;
-    if (sample <= 0 || tokens == 0)
-        return n;
+    if (sample <= 0 || tokens == 0 || armq_op_is_moe(j->c->desc.op))
+        return n; /* MoE: whole tokens */
     int64_t count = sample / tokens + (sample % tokens != 0);
     count = count < 3 ? 3 : count;
     return count < n ? count : n;
 }
 
+static int64_t rows_judged(const judgement *j, int64_t sample) {
+    armq_case c = *j->c;
+    c.sample = sample;
+    return case_sampled_rows(&c);
+}
+
 bool judge_outputs(const judgement *j, int64_t sample) {
     judge s;
     int64_t tokens = j->c->desc.tokens, count = columns_per_row(j, sample);
-    if (!judge_open(&s, j, count, tokens * count))
+    int64_t rows = rows_judged(j, sample);
+    if (!judge_open(&s, j, count, rows * count))
         return false;
-    for (int64_t row = 0; row < tokens; row++)
-        judge_row(&s, row, count);
+    for (int64_t i = 0; i < rows; i++) /* the first, the last and some between */
+        judge_row(&s, rows > 1 ? i * (tokens - 1) / (rows - 1) : 0, count);
     finish_quality(&s);
     return verdict(&s);
 }

@@ -16,7 +16,7 @@ typedef struct {
 } judgement;
 
 /* True iff every judged element of every output is admissible: all of them, or with sample > 0 at
- * least that many of y (every row; its first, last and random columns). */
+ * least that many of y (every row; its first, last and random columns; MoE: whole tokens). */
 bool judge_outputs(const judgement *j, int64_t sample);
 
 /* The same for all elements of some rows, without quality. */

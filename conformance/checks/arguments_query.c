@@ -43,6 +43,62 @@ static bool negative_k(const trial *t, armq_desc *d) {
     return !armq_op_is_moe(d->op);
 }
 
+static bool is_moe(const armq_desc *d) { return armq_op_is_moe(d->op); }
+
+static bool negative_hidden(const trial *t, armq_desc *d) {
+    (void)t;
+    d->hidden = -1;
+    return is_moe(d);
+}
+
+static bool negative_intermediate(const trial *t, armq_desc *d) {
+    (void)t;
+    d->intermediate = -1;
+    return is_moe(d) || d->op == ARMQ_OP_ACTIVATION;
+}
+
+static bool negative_experts(const trial *t, armq_desc *d) {
+    (void)t;
+    d->experts = -1;
+    return is_moe(d);
+}
+
+static bool negative_top_k(const trial *t, armq_desc *d) {
+    (void)t;
+    d->top_k = -1;
+    return is_moe(d);
+}
+
+static bool no_experts(const trial *t, armq_desc *d) {
+    (void)t;
+    d->experts = 0;
+    return is_moe(d) && d->tokens > 0 && d->top_k > 0 && !(d->uses & ARMQ_USES_SKIP_IDS);
+}
+
+static bool unweighted_top_2(const trial *t, armq_desc *d) {
+    (void)t;
+    d->uses = (d->uses & ~(uint32_t)ARMQ_USES_WEIGHT_ON_INPUT) | ARMQ_USES_NO_ROUTER_WEIGHT;
+    return is_moe(d) && d->top_k > 1;
+}
+
+static bool weighted_and_not(const trial *t, armq_desc *d) {
+    (void)t;
+    d->uses |= ARMQ_USES_WEIGHT_ON_INPUT | ARMQ_USES_NO_ROUTER_WEIGHT;
+    return is_moe(d);
+}
+
+static bool unknown_activation(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.activation = (armq_activation)(ARMQ_ACT_SWIGLUOAI + 1);
+    return is_moe(d) || d->op == ARMQ_OP_ACTIVATION;
+}
+
+static bool no_activation(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.activation = ARMQ_ACT_NONE;
+    return is_moe(d) || d->op == ARMQ_OP_ACTIVATION;
+}
+
 static bool wrong_input(const trial *t, armq_desc *d) {
     (void)t;
     d->in = d->in == ARMQ_DTYPE_S8 ? ARMQ_DTYPE_F32 : ARMQ_DTYPE_S32;
@@ -104,11 +160,23 @@ static bool no_dialect(const trial *t, armq_desc *d) {
 }
 
 /* A provider that splits K, or sums in floats, has no longest one. */
+static bool has_longest(const trial *t) {
+    return t->support.max_k > 0 && t->support.max_k <= INT64_C(1) << 40;
+}
+
 static bool beyond_max_k(const trial *t, armq_desc *d) {
-    if (armq_op_is_moe(d->op) || t->support.max_k <= 0 || t->support.max_k > INT64_C(1) << 40)
-        return false;
     d->k = t->support.max_k + 1;
-    return true;
+    return has_longest(t) && !is_moe(d) && d->op != ARMQ_OP_ACTIVATION;
+}
+
+static bool hidden_beyond_max_k(const trial *t, armq_desc *d) {
+    d->hidden = t->support.max_k + 1;
+    return has_longest(t) && is_moe(d);
+}
+
+static bool intermediate_beyond_max_k(const trial *t, armq_desc *d) {
+    d->intermediate = t->support.max_k + 1;
+    return has_longest(t) && is_moe(d);
 }
 
 static const struct {
@@ -121,6 +189,15 @@ static const struct {
     {"tokens = -1", negative_tokens},
     {"n = -1", negative_n},
     {"k = -1", negative_k},
+    {"hidden = -1", negative_hidden},
+    {"intermediate = -1", negative_intermediate},
+    {"experts = -1", negative_experts},
+    {"top_k = -1", negative_top_k},
+    {"slots but no experts", no_experts},
+    {"no router weight, but top_k above 1", unweighted_top_2},
+    {"a router weight both on the input and not at all", weighted_and_not},
+    {"an activation beyond the enum", unknown_activation},
+    {"no activation", no_activation},
     {"an input dtype that the op does not have", wrong_input},
     {"an output dtype that the op does not have", wrong_output},
     {"bias dtype s32", wrong_bias},
@@ -132,6 +209,8 @@ static const struct {
     {"max_threads = 0", no_threads},
     {"dialect.size = 0", no_dialect},
     {"k = max_k + 1", beyond_max_k},
+    {"hidden = max_k + 1", hidden_beyond_max_k},
+    {"intermediate = max_k + 1", intermediate_beyond_max_k},
 };
 
 static bool refuses(const armq_provider *provider, const armq_desc *d, const char *what,

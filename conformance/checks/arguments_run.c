@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "conformance/checks/arguments.h"
@@ -11,6 +12,7 @@ typedef struct {
     const trial *t;
     armq_args args;       /* valid until spoiled */
     armq_threads threads; /* args.threads */
+    int32_t *ids;         /* a copy of the ids, to be spoiled; NULL without */
 } run_call;
 
 /* Each makes one argument wrong; false: the case has no such argument. */
@@ -121,6 +123,58 @@ static bool undeclared_zero_points(run_call *call) {
            has(call, OPERAND_Y);
 }
 
+static bool no_packed_w2(run_call *call) {
+    call->args.packed[1] = NULL;
+    return has(call, OPERAND_PACKED2);
+}
+
+static bool odd_packed_w2(run_call *call) {
+    call->args.packed[1] = (const char *)call->args.packed[1] + 1;
+    return has(call, OPERAND_PACKED2) && call->t->support.packed_align > 1;
+}
+
+static bool no_ids(run_call *call) {
+    call->args.topk_ids = NULL;
+    return has(call, OPERAND_TOPK_IDS);
+}
+
+static bool no_weights(run_call *call) {
+    call->args.topk_weights = NULL;
+    return has(call, OPERAND_TOPK_WEIGHTS);
+}
+
+static bool undeclared_weights(run_call *call) {
+    call->args.topk_weights = (const float *)call->t->buffers[OPERAND_X].region;
+    return call->t->c.desc.uses & ARMQ_USES_NO_ROUTER_WEIGHT && has(call, OPERAND_X);
+}
+
+/* In the last slot: whoever looks at an id only when it is its turn has written rows by then. */
+static bool last_id(run_call *call, int64_t id) {
+    const armq_desc *d = &call->t->c.desc;
+    if (!call->ids)
+        return false;
+    call->ids[d->tokens * d->top_k - 1] = (int32_t)id;
+    call->args.topk_ids = call->ids;
+    return true;
+}
+
+static bool id_of_no_expert(run_call *call) { return last_id(call, call->t->c.desc.experts); }
+static bool lowest_id(run_call *call) { return last_id(call, INT32_MIN); }
+static bool highest_id(run_call *call) { return last_id(call, INT32_MAX); }
+static bool id_minus_2(run_call *call) { return last_id(call, -2); }
+
+static bool id_to_skip(run_call *call) {
+    return !(call->t->c.desc.uses & ARMQ_USES_SKIP_IDS) && last_id(call, -1);
+}
+
+static bool first_id_of_no_expert(run_call *call) {
+    if (!call->ids)
+        return false;
+    call->ids[0] = (int32_t)call->t->c.desc.experts;
+    call->args.topk_ids = call->ids;
+    return true;
+}
+
 static const struct {
     const char *what;
     spoil_run *spoil;
@@ -141,6 +195,17 @@ static const struct {
     {"threads.n = -1", negative_threads},
     {"threads.n = max_threads + 1", more_threads},
     {"threads.run = NULL", threads_without_run},
+    {"packed w2 = NULL", no_packed_w2},
+    {"a packed w2 that is not aligned as query asks", odd_packed_w2},
+    {"topk_ids = NULL", no_ids},
+    {"topk_weights = NULL", no_weights},
+    {"topk_weights, though no router weight is declared", undeclared_weights},
+    {"an id equal to the number of experts, in the last slot", id_of_no_expert},
+    {"an id equal to the number of experts, in the first slot", first_id_of_no_expert},
+    {"an id of INT32_MIN", lowest_id},
+    {"an id of INT32_MAX", highest_id},
+    {"an id of -2", id_minus_2},
+    {"an id of -1 without skip_ids", id_to_skip},
     {"y_scales = NULL", no_scales},
     {"y_zero_points = NULL", no_zero_points},
     {"y_zero_points in a symmetric dialect", undeclared_zero_points},
@@ -172,15 +237,25 @@ static bool run_refuses(trial *t, const run_call *call, const char *what, check_
     return outputs_untouched(t, what, failure);
 }
 
+/* Content as in the case; NULL: there is none, or no memory. */
+static int32_t *fresh_ids(const trial *t, int32_t *ids) {
+    if (ids)
+        memcpy(ids, t->in->data.at[OPERAND_TOPK_IDS], t->buffers[OPERAND_TOPK_IDS].bytes);
+    return ids;
+}
+
 bool arguments_of_run(trial *t, check_failure *failure) {
+    size_t bytes = t->buffers[OPERAND_TOPK_IDS].bytes;
+    int32_t *ids = bytes ? malloc(bytes) : NULL;
+    bool ok = true;
     trial_poison(t, 1);
-    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
-        run_call call = {.t = t, .threads = threads_serial(t->c.threads)};
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0] && ok; i++) {
+        run_call call = {.t = t, .threads = threads_serial(t->c.threads), .ids = fresh_ids(t, ids)};
         trial_args(t, &call.threads, &call.args);
-        if (runs[i].spoil(&call) && !run_refuses(t, &call, runs[i].what, failure))
-            return false;
+        ok = !runs[i].spoil(&call) || run_refuses(t, &call, runs[i].what, failure);
     }
-    return true;
+    free(ids);
+    return ok;
 }
 
 /* --- pack ------------------------------------------------------------------------------------- */

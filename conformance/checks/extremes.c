@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 #include "conformance/check.h"
+#include "kernels/api/describe.h"
+#include "kernels/api/names.h"
 
 /* Rows of each kind that differ in more than their numbers (harness/generate.h). */
 static const struct {
@@ -20,10 +22,13 @@ static const struct {
 enum { DIRECTED = sizeof directed / sizeof directed[0], AT_LEAST = 4, EDGE_TOKENS = 5 };
 
 /* Multiply-accumulates that the directed rows may cost; with larger shapes they take turns. */
-static const int64_t budget = 1 << 19;
+static const int64_t budget = 1 << 19, budget_bf16 = 1 << 16;
 
-static int64_t rows_within_budget(const armq_desc *d) {
-    int64_t each = d->n * d->k > 0 ? d->n * d->k : 1, rows = budget / each;
+static int64_t rows_within_budget(const armq_case *c) {
+    armq_case one = *c;
+    one.desc.tokens = 1;
+    int64_t each = case_macs(&one) > 0 ? case_macs(&one) : 1;
+    int64_t rows = (armq_op_is_bf16(c->desc.op) ? budget_bf16 : budget) / each;
     return rows < AT_LEAST ? AT_LEAST : rows < DIRECTED ? rows : DIRECTED;
 }
 
@@ -39,7 +44,7 @@ static check_status judge_derived(trial *t, const armq_case *c, const inputs *in
 
 /* Those that the op has, starting anywhere; returns how many. */
 static int64_t choose_rows(const trial *t, data_kind kinds[DIRECTED], int64_t rows[DIRECTED]) {
-    int64_t most = rows_within_budget(&t->c.desc), count = 0;
+    int64_t most = rows_within_budget(&t->c), count = 0;
     for (int64_t i = 0; i < DIRECTED && count < most; i++) {
         int64_t at = ((int64_t)(t->in->hash % DIRECTED) + i) % DIRECTED;
         if (!data_kind_exists(t->c.desc.op, directed[at].kind))
@@ -69,13 +74,13 @@ static check_status directed_rows(trial *t, check_result *out) {
 static check_status edge_weights(trial *t, check_result *out) {
     armq_case c = t->c;
     c.data = DATA_EXTREMES;
-    c.desc.tokens = rows_within_budget(&c.desc) < EDGE_TOKENS ? AT_LEAST : EDGE_TOKENS;
+    c.desc.tokens = rows_within_budget(&c) < EDGE_TOKENS ? AT_LEAST : EDGE_TOKENS;
     return judge_derived(t, &c, NULL, "data=extremes", out);
 }
 
 check_status check_extremes(trial *t, check_result *out) {
     check_status status = check_skip(out, "x is empty, and there are no weights");
-    if (t->c.desc.in != ARMQ_DTYPE_S8 && t->c.desc.k > 0)
+    if (t->c.desc.in != ARMQ_DTYPE_S8 && armq_x_row(&t->c.desc) > 0)
         status = directed_rows(t, out);
     if (status != CHECK_FAILED && t->c.desc.format != ARMQ_WEIGHT_NONE)
         status = edge_weights(t, out);

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "conformance/check.h"
+#include "kernels/api/describe.h"
+
+enum { FEW_TOKENS = 3 };
 
 /* Every third row, so that each tile holds poisoned rows and others; a single row is poisoned. */
 static bool is_poisoned(int64_t tokens, int64_t row) { return tokens == 1 || row % 3 == 1; }
 
 /* Logical rows 1, 3 and 5 of six of data=poison hold NaN, infinity, and an overflowing range. */
 static int64_t poison_row(int64_t row) { return 6 * row + 1 + 2 * (row / 3 % 3); }
+
+/* Of the first poisoned token: 0 times NaN is NaN. */
+static void clear_weights(const inputs *in) {
+    int64_t top_k = in->c.desc.top_k, row = in->c.desc.tokens == 1 ? 0 : 1;
+    float *weights = in->data.at[OPERAND_TOPK_WEIGHTS];
+    memset(weights + row * top_k, 0, (size_t)top_k * sizeof *weights);
+}
 
 static const inputs *poisoned_inputs(const trial *t) {
     int64_t tokens = t->c.desc.tokens;
@@ -21,6 +32,8 @@ static const inputs *poisoned_inputs(const trial *t) {
     }
     if (kinds && rows)
         in = inputs_kinds(t->in, &t->c, kinds, rows);
+    if (in && in->data.at[OPERAND_TOPK_WEIGHTS])
+        clear_weights(in);
     free(kinds);
     free(rows);
     return in;
@@ -36,11 +49,7 @@ static bool rows_hold(trial *t, check_failure *failure) {
     return check_judge_last(t, "rows with NaN or Inf", failure);
 }
 
-check_status check_poison(trial *t, check_result *out) {
-    if (t->c.desc.in == ARMQ_DTYPE_S8)
-        return check_skip(out, "integer inputs hold no NaN");
-    if (t->c.desc.tokens == 0 || t->c.desc.k == 0)
-        return check_skip(out, "x is empty");
+static check_status poisoned_rows(trial *t, check_result *out) {
     const inputs *clean = inputs_share(t->in), *poisoned = poisoned_inputs(t);
     if (!poisoned) {
         inputs_release(clean);
@@ -57,4 +66,30 @@ check_status check_poison(trial *t, check_result *out) {
               rows_hold(t, &out->failure);
     trial_swap_tokens(t, clean);
     return check_verdict(ok);
+}
+
+/* NaN in the weights of experts that no token uses, and in some rows. */
+static check_status poisoned_experts(trial *t, check_result *out) {
+    static const char what[] = "NaN in experts that no token uses";
+    armq_case c = t->c;
+    trial d;
+    c.data = DATA_POISON;
+    c.routing = ROUTING_EMPTY;
+    c.desc.tokens = c.desc.tokens < FEW_TOKENS ? c.desc.tokens : FEW_TOKENS;
+    if (!data_kind_exists(c.desc.op, c.data))
+        return CHECK_PASSED;
+    trial_state state = trial_derive(&d, t, &c, NULL, GUARD_END, &out->failure);
+    check_status status = state == TRIAL_READY ? check_verdict(check_judge(&d, what, &out->failure))
+                                               : check_not_ready(&d, state, what, out);
+    trial_close(&d);
+    return status;
+}
+
+check_status check_poison(trial *t, check_result *out) {
+    if (t->c.desc.in == ARMQ_DTYPE_S8)
+        return check_skip(out, "integer inputs hold no NaN");
+    if (t->c.desc.tokens == 0 || armq_x_row(&t->c.desc) == 0)
+        return check_skip(out, "x is empty");
+    check_status status = poisoned_rows(t, out);
+    return status == CHECK_PASSED && t->c.desc.experts >= 3 ? poisoned_experts(t, out) : status;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "conformance/check.h"
+#include "kernels/api/describe.h"
 
 enum { THREADS_MAX = 64, REAL_THREADS = 2 };
 
@@ -12,8 +13,9 @@ static int64_t tiles_along(int64_t size, int64_t tile) {
 /* Four times the number of tiles: more threads than a kernel can find work for. */
 static int32_t most_threads(const trial *t) {
     const armq_desc *d = &t->c.desc;
-    int64_t columns = d->n > 0 ? d->n : d->hidden > 0 ? d->hidden : 1;
-    int64_t tiles = tiles_along(d->tokens, t->support.tile_m);
+    int64_t y_row = armq_y_row(d), wide = 2 * d->intermediate;
+    int64_t columns = y_row > wide ? y_row : wide, slots = d->top_k > 0 ? d->top_k : 1;
+    int64_t tiles = tiles_along(d->tokens * slots, t->support.tile_m);
     tiles = tiles < THREADS_MAX ? tiles * tiles_along(columns, t->support.tile_n) : tiles;
     return tiles < 1 ? 4 : 4 * tiles < THREADS_MAX ? (int32_t)(4 * tiles) : THREADS_MAX;
 }

@@ -305,7 +305,7 @@ static const struct {
     {"arguments", LINEAR, .query = accepts_any_k, .words = "k = max_k + 1"},
     {"arguments", LINEAR, .query = gives_no_reason, .words = "without a reason"},
     {"arguments", LINEAR, .pack = packs_anything, .words = "pack accepts weights.size = 0"},
-    {"arguments", LINEAR, .pack = packs_without_bias, .words = "with bias"},
+    {"arguments", LINEAR, .pack = packs_without_bias, .words = "bias, on or off"},
 };
 
 static void every_mistake_is_caught_by_its_check(void **state) {
