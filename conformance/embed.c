@@ -115,10 +115,11 @@ static bool place(embedding *e, const armq_support *support, char *why, size_t w
 
 static bool is_far(const operand_shape *shape) { return shape->bytes > plain_max; }
 
-/* What a negative offset of 32 bits can reach. */
+/* What a negative offset of 32 bits can reach, or a negative stride. */
 static size_t reach_below(const operand_shape *shape) {
     size_t element = shape->dtype == ARMQ_DTYPE_NONE ? 1 : armq_dtype_bytes(shape->dtype);
-    return shape->bytes > (size_t)two_31 ? (size_t)two_31 * element : 0;
+    size_t steps = shape->rows > 1 && shape->stride >= two_31 ? (size_t)shape->rows - 1 : 1;
+    return shape->bytes > (size_t)two_31 ? steps * (size_t)two_31 * element : 0;
 }
 
 static bool fits_address_space(const embedding *e, char *why, size_t why_bytes) {
