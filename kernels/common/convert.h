@@ -49,6 +49,10 @@ INLINE uint16x8_t armq_narrow_f16_pair(float32x4_t low, float32x4_t high) {
 /* x, or the default NaN for any NaN. */
 INLINE float armq_default_nan(float x) { return x == x ? x : __builtin_nanf(""); }
 
+INLINE float32x4_t armq_default_nan4(float32x4_t x) {
+    return vbslq_f32(vceqq_f32(x, x), x, vdupq_n_f32(__builtin_nanf("")));
+}
+
 INLINE float armq_float_of_bits(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
@@ -96,6 +100,20 @@ INLINE float32x4_t armq_round4(armq_dtype dtype, float32x4_t x) {
     if (dtype == ARMQ_DTYPE_F16)
         return vcvt_f32_f16(vcvt_f16_f32(x));
     return x;
+}
+
+/* Sixteen consecutive values rounded to dtype. The same of NaNs. */
+INLINE void armq_store16(armq_dtype dtype, void *y, float32x4x4_t v) {
+    if (dtype == ARMQ_DTYPE_F32) {
+        UNROLL for (int i = 0; i < 4; i++) vst1q_f32((float *)y + 4 * i, v.val[i]);
+        return;
+    }
+    UNROLL for (int i = 0; i < 2; i++) {
+        uint16x8_t narrow = dtype == ARMQ_DTYPE_BF16
+                                ? armq_narrow_bf16_pair(v.val[2 * i], v.val[2 * i + 1])
+                                : armq_narrow_f16_pair(v.val[2 * i], v.val[2 * i + 1]);
+        vst1q_u16((uint16_t *)y + 8 * i, narrow);
+    }
 }
 
 INLINE float armq_round1(armq_dtype dtype, float x) {

@@ -5,8 +5,8 @@
 #include "kernels/api/names.h"
 #include "kernels/common/threads.h"
 
-/* Caches where the caller knows none: the smallest of current server and mobile cores. */
-enum { DEFAULT_L1 = 32 << 10, DEFAULT_L2 = 512 << 10 };
+/* Where the caller knows none: the smallest of current server and mobile cores. */
+enum { DEFAULT_L2 = 512 << 10 };
 
 enum {
     MIN_BLOCK_ROWS = 32, /* so that a weight is used several times per load */
@@ -19,16 +19,6 @@ static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static size_t align_up(size_t value) {
     return (value + ARMQ_WORKSPACE_ALIGN - 1) / ARMQ_WORKSPACE_ALIGN * ARMQ_WORKSPACE_ALIGN;
-}
-
-/* k steps so that one A and one B panel share the first-level cache, in passes of equal length. */
-static int64_t k_block_of(const armq_tile_set *set, int64_t k_steps, int64_t l1) {
-    const int64_t bytes =
-        set->k_step * (set->tiles[0].rows * (int64_t)armq_tile_a_bytes(set->kind) +
-                       ARMQ_TILE_COLUMNS * (int64_t)armq_tile_b_bytes(set->kind));
-    const int64_t most = max64(1, (l1 > 0 ? l1 : DEFAULT_L1) / bytes);
-    const int64_t passes = max64(1, k_steps / most + (k_steps % most != 0));
-    return k_steps / passes + (k_steps % passes != 0);
 }
 
 /* Rows whose panels fill half of the second-level cache: they are read once per column panel. */
@@ -46,7 +36,7 @@ bool armq_linear_plan_init(armq_linear_plan *plan, const armq_tile_set *set,
     *plan = (armq_linear_plan){0};
     if (!armq_weight_layout_init(&plan->layout, set, desc->n, desc->k))
         return false;
-    plan->k_block = k_block_of(set, plan->layout.k_steps, desc->l1);
+    plan->k_block = armq_k_block(set, plan->layout.k_steps, desc->l1);
     if (desc->n == 0 || desc->tokens == 0)
         return true;
     const int64_t k_steps = plan->layout.k_steps;

@@ -8,7 +8,20 @@ static size_t acc_bytes(const armq_tile *tile) {
     return (size_t)tile->rows * ARMQ_TILE_COLUMNS * sizeof(int32_t);
 }
 
+/* First-level cache where the caller knows none: the smallest of current cores. */
+enum { DEFAULT_L1 = 32 << 10 };
+
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+int64_t armq_k_block(const armq_tile_set *set, int64_t k_steps, int64_t l1) {
+    const int64_t bytes =
+        set->k_step * (set->tiles[0].rows * (int64_t)armq_tile_a_bytes(set->kind) +
+                       ARMQ_TILE_COLUMNS * (int64_t)armq_tile_b_bytes(set->kind));
+    const int64_t most = max64(1, (l1 > 0 ? l1 : DEFAULT_L1) / bytes);
+    const int64_t passes = max64(1, k_steps / most + (k_steps % most != 0));
+    return k_steps / passes + (k_steps % passes != 0);
+}
 
 int64_t armq_row_tiles(const armq_tile_set *set, int64_t rows) {
     const int64_t height = set->tiles[0].rows;
@@ -31,7 +44,7 @@ static void *tile_panel(const armq_row_block *block, int64_t t) {
 }
 
 void armq_pack_rows(const armq_row_block *block, const armq_row_packer *packer, const void *x,
-                    size_t x_stride, const int32_t *index, int64_t k, int64_t first, int64_t last) {
+                    size_t x_stride, const int64_t *index, int64_t k, int64_t first, int64_t last) {
     const int64_t height = block->set->tiles[0].rows;
     for (int64_t row = first; row < last; row++) {
         const int64_t t = row / height;

@@ -20,6 +20,10 @@ typedef struct {
     int32_t *zeros; /* [rows] */
 } armq_row_block;
 
+/* k steps so that one A and one B panel share the first-level cache of l1 bytes (0: unknown), in
+ * passes of equal length. */
+int64_t armq_k_block(const armq_tile_set *set, int64_t k_steps, int64_t l1);
+
 /* Bytes for the panels of at most `rows` rows. */
 size_t armq_row_block_bytes(const armq_tile_set *set, int64_t k_steps, int64_t rows);
 
@@ -29,7 +33,7 @@ int64_t armq_row_tiles(const armq_tile_set *set, int64_t rows);
  * stand x_stride bytes apart. `index` (may be NULL) gathers: row r comes from x's row index[r]. The
  * one who packs the block's last row also clears the rows its tile has beyond it. */
 void armq_pack_rows(const armq_row_block *block, const armq_row_packer *packer, const void *x,
-                    size_t x_stride, const int32_t *index, int64_t k, int64_t first, int64_t last);
+                    size_t x_stride, const int64_t *index, int64_t k, int64_t first, int64_t last);
 
 /* y[rows of the block, n]: tiles [tile_first, tile_last) times panels [panel_first, panel_last). */
 typedef struct {

@@ -9,7 +9,9 @@
 #include "kernels/api/dialects.h"
 #include "kernels/api/features.h"
 #include "kernels/api/names.h"
+#include "kernels/common/activation_op.h"
 #include "kernels/common/linear.h"
+#include "kernels/common/moe.h"
 #include "kernels/common/quantize_op.h"
 
 #define REFUSE(support, status, ...)                                                               \
@@ -23,10 +25,13 @@ static const uint32_t claims = ARMQ_CLAIM_THREAD_INVARIANT | ARMQ_CLAIM_BATCH_IN
 static const armq_tile_set *tiles_of(const armq_tier *tier, armq_op op) {
     switch (op) {
     case ARMQ_OP_QUANTIZE:
+    case ARMQ_OP_ACTIVATION:
     case ARMQ_OP_GEMM_S8S8S32:
     case ARMQ_OP_LINEAR_W8A8:
+    case ARMQ_OP_MOE_W8A8:
         return tier->s8;
     case ARMQ_OP_LINEAR_BF16:
+    case ARMQ_OP_MOE_BF16:
         return tier->bf16;
     default:
         return NULL;
@@ -43,31 +48,96 @@ static armq_status check_features(const armq_tier *tier, const armq_desc *desc,
                   tier->provider->name, armq_feature_name(missing & -missing));
 }
 
-static bool is_work_dtype(armq_dtype dtype) {
+static bool is_float(armq_dtype dtype) {
     return dtype == ARMQ_DTYPE_F32 || dtype == ARMQ_DTYPE_BF16 || dtype == ARMQ_DTYPE_F16;
+}
+
+static armq_status check_float(const char *property, armq_dtype dtype, armq_support *support) {
+    if (is_float(dtype))
+        return ARMQ_OK;
+    return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.%s = %s; allowed are f32, bf16, f16",
+                  property, armq_dtype_name(dtype));
+}
+
+/* A dialect without quantisation, whose operands are bf16. */
+static armq_status check_baseline(const armq_desc *desc, armq_support *support) {
+    const armq_dialect *d = &desc->dialect;
+    if (d->quant != ARMQ_QUANT_NONE)
+        return REFUSE(support, ARMQ_UNSUPPORTED,
+                      "dialect.quant = %d; %s does not quantise, it takes 0 (none)", (int)d->quant,
+                      armq_op_name(desc->op));
+    if (d->work != ARMQ_DTYPE_BF16)
+        return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.work = %s; %s multiplies bf16",
+                      armq_dtype_name(d->work), armq_op_name(desc->op));
+    if (armq_op_is_moe(desc->op) && d->intermediate != ARMQ_DTYPE_BF16)
+        return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.intermediate = %s; %s multiplies bf16",
+                      armq_dtype_name(d->intermediate), armq_op_name(desc->op));
+    return ARMQ_OK;
+}
+
+static armq_status check_activation(const armq_desc *desc, armq_support *support) {
+    const armq_dialect *d = &desc->dialect;
+    if (d->gate_layout != ARMQ_GATE_HALVES && d->gate_layout != ARMQ_GATE_INTERLEAVED)
+        return REFUSE(support, ARMQ_UNSUPPORTED,
+                      "dialect.gate_layout = %d; allowed are 0 (halves) and 1 (interleaved)",
+                      (int)d->gate_layout);
+    const bool clamps = d->activation == ARMQ_ACT_SWIGLUOAI;
+    if (!clamps && (d->alpha != 0 || d->limit != 0))
+        return REFUSE(support, ARMQ_UNSUPPORTED,
+                      "dialect.alpha = %g, limit = %g; only swigluoai takes them, %s wants 0",
+                      (double)d->alpha, (double)d->limit, armq_activation_name(d->activation));
+    if (clamps && !(d->limit >= 0))
+        return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.limit = %g; it must be 0 or above",
+                      (double)d->limit);
+    if (clamps && !(d->alpha - d->alpha == 0))
+        return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.alpha = %g; it must be finite",
+                      (double)d->alpha);
+    return check_float("activation_round", d->activation_round, support);
+}
+
+static armq_status check_moe(const armq_desc *desc, armq_support *support) {
+    const armq_dialect *d = &desc->dialect;
+    if (d->combine_order != ARMQ_COMBINE_SLOT_ORDER &&
+        d->combine_order != ARMQ_COMBINE_EXPERT_ORDER)
+        return REFUSE(support, ARMQ_UNSUPPORTED,
+                      "dialect.combine_order = %d; allowed are 0 (slots) and 1 (experts)",
+                      (int)d->combine_order);
+    const struct {
+        const char *property;
+        armq_dtype dtype;
+    } rounds[] = {{"y13_round", d->y13_round},
+                  {"intermediate", d->intermediate},
+                  {"y2_round", d->y2_round},
+                  {"combine_round", d->combine_round}};
+    armq_status status = ARMQ_OK;
+    for (size_t i = 0; status == ARMQ_OK && i < sizeof rounds / sizeof *rounds; i++)
+        status = check_float(rounds[i].property, rounds[i].dtype, support);
+    return status;
 }
 
 static armq_status check_dialect(const armq_desc *desc, armq_support *support) {
     const armq_dialect *d = &desc->dialect;
     if (armq_op_is_gemm(desc->op))
         return ARMQ_OK;
-    if (armq_op_is_bf16(desc->op)) {
-        if (d->quant != ARMQ_QUANT_NONE)
-            return REFUSE(support, ARMQ_UNSUPPORTED,
-                          "dialect.quant = %d; %s does not quantise, it takes 0 (none)",
-                          (int)d->quant, armq_op_name(desc->op));
-        if (d->work != ARMQ_DTYPE_BF16)
-            return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.work = %s; %s multiplies bf16",
-                          armq_dtype_name(d->work), armq_op_name(desc->op));
-    } else if (!is_work_dtype(d->work)) {
-        return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.work = %s; allowed are f32, bf16, f16",
-                      armq_dtype_name(d->work));
-    }
-    if (d->linear_round_before_bias > 1)
+    armq_status status = armq_op_is_bf16(desc->op) ? check_baseline(desc, support)
+                                                   : check_float("work", d->work, support);
+    if (status == ARMQ_OK && d->linear_round_before_bias > 1)
         return REFUSE(support, ARMQ_UNSUPPORTED,
                       "dialect.linear_round_before_bias = %" PRIu32 "; allowed are 0 and 1",
                       d->linear_round_before_bias);
-    return ARMQ_OK;
+    if (status == ARMQ_OK && (armq_op_is_moe(desc->op) || desc->op == ARMQ_OP_ACTIVATION))
+        status = check_activation(desc, support);
+    if (status == ARMQ_OK && armq_op_is_moe(desc->op))
+        status = check_moe(desc, support);
+    return status;
+}
+
+static armq_status check_k(const char *name, int64_t k, armq_support *support) {
+    if (k <= support->max_k)
+        return ARMQ_OK;
+    return REFUSE(support, ARMQ_UNSUPPORTED,
+                  "%s = %" PRId64 "; beyond %" PRId64 " an int32 accumulator can wrap", name, k,
+                  support->max_k);
 }
 
 static armq_status check(const armq_tier *tier, const armq_desc *desc, armq_support *support) {
@@ -82,10 +152,48 @@ static armq_status check(const armq_tier *tier, const armq_desc *desc, armq_supp
     if (status != ARMQ_OK)
         return status;
     support->max_k = armq_max_k(desc->op, &desc->dialect);
-    if (desc->k > support->max_k)
-        return REFUSE(support, ARMQ_UNSUPPORTED,
-                      "k = %" PRId64 "; beyond %" PRId64 " an int32 accumulator can wrap", desc->k,
-                      support->max_k);
+    status = check_k("k", desc->k, support);
+    if (status == ARMQ_OK && armq_op_is_moe(desc->op))
+        status = check_k("hidden", desc->hidden, support);
+    if (status == ARMQ_OK && armq_op_is_moe(desc->op))
+        status = check_k("intermediate", desc->intermediate, support);
+    return status;
+}
+
+static armq_status refuse_size(armq_support *support) {
+    return REFUSE(support, ARMQ_UNSUPPORTED,
+                  "the dimensions are too large: packed weights or workspace exceed memory");
+}
+
+static void describe_tiles(const armq_tile_set *set, armq_support *support) {
+    snprintf(support->kernel, sizeof support->kernel, "%s", set->name);
+    support->tile_m = set->tiles[0].rows;
+    support->tile_n = ARMQ_TILE_COLUMNS;
+    support->tile_k = set->k_step;
+}
+
+static armq_status query_linear(const armq_tile_set *set, const armq_desc *desc,
+                                armq_support *support) {
+    armq_linear_plan plan;
+    if (!armq_linear_plan_init(&plan, set, desc))
+        return refuse_size(support);
+    describe_tiles(set, support);
+    support->workspace_bytes = plan.workspace_bytes;
+    support->packed_bytes[0] = (size_t)plan.layout.panels * plan.layout.panel_bytes;
+    return ARMQ_OK;
+}
+
+static armq_status query_moe(const armq_tile_set *set, const armq_desc *desc,
+                             armq_support *support) {
+    armq_moe_plan plan;
+    if (!armq_moe_plan_init(&plan, set, desc))
+        return refuse_size(support);
+    describe_tiles(set, support);
+    support->workspace_bytes = plan.workspace_bytes;
+    for (int which = 0; which < 2; which++) {
+        support->packed_bytes[which] = plan.packed_bytes[which];
+        support->packed_expert_stride[which] = plan.expert_stride[which];
+    }
     return ARMQ_OK;
 }
 
@@ -93,26 +201,24 @@ static armq_status query(const armq_tier *tier, const armq_desc *desc, armq_supp
     armq_status status = check(tier, desc, support);
     if (status != ARMQ_OK)
         return status;
-    const armq_tile_set *set = tiles_of(tier, desc->op);
     support->claims = claims;
     support->packed_align = ARMQ_PACKED_ALIGN;
     support->workspace_align = ARMQ_WORKSPACE_ALIGN;
-    if (desc->op == ARMQ_OP_QUANTIZE) {
+    switch (desc->op) {
+    case ARMQ_OP_QUANTIZE:
         armq_quantize_op_query(support);
         return ARMQ_OK;
+    case ARMQ_OP_ACTIVATION:
+        /* Elements do not depend on each other: only those with NaN or Inf become what they do. */
+        support->claims &= ~(uint32_t)ARMQ_CLAIM_NONFINITE_ROW_NAN;
+        armq_activation_op_query(support);
+        return ARMQ_OK;
+    case ARMQ_OP_MOE_W8A8:
+    case ARMQ_OP_MOE_BF16:
+        return query_moe(tiles_of(tier, desc->op), desc, support);
+    default:
+        return query_linear(tiles_of(tier, desc->op), desc, support);
     }
-    armq_linear_plan plan;
-    if (!armq_linear_plan_init(&plan, set, desc))
-        return REFUSE(support, ARMQ_UNSUPPORTED,
-                      "n = %" PRId64 ", k = %" PRId64 ": packed weights or workspace exceed memory",
-                      desc->n, desc->k);
-    snprintf(support->kernel, sizeof support->kernel, "%s", set->name);
-    support->workspace_bytes = plan.workspace_bytes;
-    support->packed_bytes[0] = (size_t)plan.layout.panels * plan.layout.panel_bytes;
-    support->tile_m = set->tiles[0].rows;
-    support->tile_n = ARMQ_TILE_COLUMNS;
-    support->tile_k = set->k_step;
-    return ARMQ_OK;
 }
 
 /* Callers compiled against an older header know fewer fields. */
@@ -132,12 +238,19 @@ armq_status armq_tier_pack(const armq_tier *tier, const armq_desc *desc, int32_t
     armq_status status = query(tier, desc, &support);
     if (status == ARMQ_OK)
         status = armq_weights_check(desc, which, first, last, weights, packed);
-    if (status != ARMQ_OK || first == last || desc->n == 0)
+    if (status != ARMQ_OK || first == last || armq_weight_n(desc, which) == 0)
         return status;
     if ((uintptr_t)packed % ARMQ_PACKED_ALIGN)
         return ARMQ_INVALID_ARGUMENT;
+    const armq_tile_set *set = tiles_of(tier, desc->op);
+    if (armq_op_is_moe(desc->op)) {
+        armq_moe_plan plan;
+        armq_moe_plan_init(&plan, set, desc);
+        armq_moe_pack(&plan, desc, which, last - first, weights, packed);
+        return ARMQ_OK;
+    }
     armq_weight_layout layout;
-    armq_weight_layout_init(&layout, tiles_of(tier, desc->op), desc->n, desc->k);
+    armq_weight_layout_init(&layout, set, desc->n, desc->k);
     armq_pack_weights(&layout, weights->w, weights->scales, weights->bias, desc->bias_dtype,
                       packed);
     return ARMQ_OK;
@@ -151,9 +264,18 @@ armq_status armq_tier_run(const armq_tier *tier, const armq_desc *desc, const ar
         status = armq_args_check(desc, &support, args);
     if (status != ARMQ_OK)
         return status;
-    if (desc->op == ARMQ_OP_QUANTIZE)
+    switch (desc->op) {
+    case ARMQ_OP_QUANTIZE:
         armq_quantize_op_run(desc, args);
-    else
+        return ARMQ_OK;
+    case ARMQ_OP_ACTIVATION:
+        armq_activation_op_run(desc, args);
+        return ARMQ_OK;
+    case ARMQ_OP_MOE_W8A8:
+    case ARMQ_OP_MOE_BF16:
+        return armq_moe_run(tiles_of(tier, desc->op), desc, args);
+    default:
         armq_linear_run(tiles_of(tier, desc->op), desc, args);
-    return ARMQ_OK;
+        return ARMQ_OK;
+    }
 }

@@ -47,12 +47,13 @@ static void test_ops_of_others_are_refused(void **state) {
     size_t count;
     const armq_provider *const *providers = armq_builtin_providers(&count);
     armq_desc moe = linear();
-    moe.op = ARMQ_OP_MOE_W8A8;
+    moe.op = ARMQ_OP_MOE_W4A8;
+    moe.format = ARMQ_WEIGHT_S4_LOW;
     moe.n = moe.k = 0;
     moe.hidden = 64, moe.intermediate = 32, moe.experts = 4, moe.top_k = 2;
     moe.dialect.activation = ARMQ_ACT_SILU;
     for (size_t i = 0; i < count; i++)
-        assert_refused(providers[i], &moe, "does not implement moe_w8a8");
+        assert_refused(providers[i], &moe, "does not implement moe_w4a8");
     armq_desc w8a8 = linear();
     assert_refused(provider_named("bf16"), &w8a8, "does not implement linear_w8a8");
     armq_desc baseline =
