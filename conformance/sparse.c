@@ -16,7 +16,7 @@ static const size_t piece = (size_t)1 << 20;
 /* Ids are copies of one piece: few mappings, as the kernel has a limit of 65530. */
 static const size_t ids_piece = (size_t)64 << 20;
 
-static const size_t guard_bytes = 64 * 1024;
+static const size_t guard_bytes = (size_t)64 << 10;
 
 /* Most recently touched pieces stay accessible, so that code that goes back and forth between a few
  * places does not fault each time. */

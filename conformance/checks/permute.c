@@ -16,7 +16,7 @@ static bool same_bits_claimed(const trial *t) {
 
 /* A permutation of `count` numbers that leaves not all of them where they are, if it can. */
 static int64_t *shuffled(uint64_t seed, int64_t count) {
-    int64_t *to = malloc((size_t)(count + 1) * sizeof *to), moved = 0;
+    int64_t *to = calloc((size_t)count + 1, sizeof *to), moved = 0;
     for (int64_t i = 0; to && i < count; i++) {
         int64_t j = (int64_t)(random_u64(seed, OPERAND_COUNT, (uint64_t)i) % (uint64_t)(i + 1));
         to[i] = to[j];

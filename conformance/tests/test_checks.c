@@ -75,7 +75,7 @@ RUN_WITH(wrong_value, double_first(d, args))
 
 /* The last element keeps what it held. */
 static armq_status stale_last(const armq_desc *d, const void *plan, const armq_args *args) {
-    int64_t at = has_y(d) ? (d->tokens - 1) * armq_y_stride(d, args) + d->n - 1 : 0;
+    int64_t at = has_y(d) ? (d->tokens - 1) * armq_y_stride(d, args) + armq_y_row(d) - 1 : 0;
     double before = has_y(d) && args->y ? armq_load(d->out, args->y, at) : 0.0;
     armq_status status = naive_provider.run(d, plan, args);
     if (status == ARMQ_OK && has_y(d))
@@ -95,6 +95,7 @@ RUN_WITH(wrote_before_y, if ((uintptr_t)args->y % 4096)((uint8_t *)args->y)[-1] 
 /* args are const for a kernel; a mistake does not care. */
 static void spoil(const void *at) { *(uint8_t *)(uintptr_t)at ^= 1; }
 RUN_WITH(changed_x, spoil(args->x))
+RUN_WITH(changed_ids, if (args->topk_ids) spoil(args->topk_ids))
 RUN_WITH(changed_packed, spoil(args->packed[0]))
 
 static armq_status changed_weights(const armq_desc *d, int32_t which, int64_t first, int64_t last,
@@ -119,7 +120,7 @@ RUN_WITH(threads_matter, if (args->threads && args->threads->n > 7) flip(d, args
 static void flip_if_concurrent(const armq_desc *d, const armq_args *args) {
     armq_threads serial = threads_serial(1), reversed = threads_reversed(1);
     if (args->threads && args->threads->run != serial.run && args->threads->run != reversed.run)
-        flip(d, args, 0, d->n - 1);
+        flip(d, args, 0, armq_y_row(d) - 1);
 }
 RUN_WITH(real_threads_matter, flip_if_concurrent(d, args))
 
@@ -173,14 +174,14 @@ static armq_status keeps_state(const armq_desc *d, const void *plan, const armq_
 }
 
 static bool is_zero_row(const armq_desc *d, const armq_args *args, int64_t row) {
-    for (int64_t i = 0; i < d->k; i++)
+    for (int64_t i = 0; i < armq_x_row(d); i++)
         if (armq_load(d->in, args->x, row * armq_x_stride(d, args) + i) != 0.0)
             return false;
     return true;
 }
 
 static void zero_row_is_one(const armq_desc *d, const armq_args *args) {
-    for (int64_t row = 0; row < d->tokens && d->k > 0; row++)
+    for (int64_t row = 0; row < d->tokens && armq_x_row(d) > 0; row++)
         if (is_zero_row(d, args, row))
             armq_store(d->out, args->y, row * armq_y_stride(d, args), 1000.0);
 }
@@ -225,6 +226,51 @@ static armq_status writes_then_refuses(const armq_desc *d, const void *plan,
     return status;
 }
 
+/* Ids that are none are taken for the nearest expert. */
+static armq_status clamps_ids(const armq_desc *d, const void *plan, const armq_args *args) {
+    static int32_t ids[256];
+    armq_args a = *args;
+    int64_t slots = d->tokens * d->top_k;
+    assert_true(slots <= 256);
+    for (int64_t i = 0; args->topk_ids && i < slots; i++) {
+        int64_t id = args->topk_ids[i];
+        ids[i] = (int32_t)(id < 0 ? 0 : id < d->experts ? id : d->experts - 1);
+    }
+    a.topk_ids = args->topk_ids ? ids : NULL;
+    return naive_provider.run(d, plan, &a);
+}
+
+static armq_status usual_clamp(const armq_desc *d, const void *plan, const armq_args *args) {
+    armq_desc usual = *d;
+    if (usual.dialect.activation == ARMQ_ACT_SWIGLUOAI) {
+        usual.dialect.alpha = 1.702f;
+        usual.dialect.limit = 7.0f;
+    }
+    return naive_provider.run(&usual, plan, args);
+}
+
+/* A slot of no weight is left out, whatever it holds. */
+static void excuse_zero_weights(const armq_desc *d, const armq_args *args) {
+    for (int64_t token = 0; d->top_k > 0 && args->topk_weights && token < d->tokens; token++)
+        if (args->topk_weights[token * d->top_k] == 0.0f)
+            for (int64_t i = 0; i < d->hidden; i++)
+                armq_store(d->out, args->y, token * armq_y_stride(d, args) + i, 0.0);
+}
+RUN_WITH(excuses_zero_weights, excuse_zero_weights(d, args))
+
+/* The last number of expert 0 is a scale. */
+static void leak_expert(const armq_desc *d, const armq_args *args) {
+    armq_support support = {.size = sizeof support};
+    float scale = 0.0f;
+    if (naive_provider.query(d, &support) == ARMQ_OK && d->experts > 0 && args->packed[0])
+        memcpy(&scale,
+               (const char *)args->packed[0] + support.packed_expert_stride[0] - sizeof scale,
+               sizeof scale);
+    if (scale != scale)
+        armq_store(d->out, args->y, 0, (double)scale);
+}
+RUN_WITH(unused_expert_leaks, leak_expert(d, args))
+
 static armq_status refuses_to_run(const armq_desc *d, const void *plan, const armq_args *args) {
     (void)d, (void)plan, (void)args;
     return ARMQ_UNSUPPORTED;
@@ -245,7 +291,7 @@ static armq_status packs_without_bias(const armq_desc *d, int32_t which, int64_t
                                       int64_t last, const armq_weights *weights, void *packed) {
     static const float zeros[64];
     armq_weights dropped = *weights;
-    if (d->uses & ARMQ_USES_BIAS)
+    if (d->uses & (ARMQ_USES_BIAS | ARMQ_USES_W2_BIAS) && weights->bias && last - first == 1)
         dropped.bias = zeros;
     return naive_provider.pack(d, which, first, last, &dropped, packed);
 }
@@ -260,6 +306,7 @@ static armq_status packs_anything(const armq_desc *d, int32_t which, int64_t fir
 
 #define LINEAR "linear_w8a8 tokens=7 n=9 k=40 in=f32 out=f32 dialect=vllm-w8a8"
 
+#define MOE_OF_ONE "moe_w8a8 tokens=3 hidden=8 intermediate=8 experts=1 top_k=1"
 #define MOE "moe_w8a8 tokens=7 hidden=32 intermediate=24 experts=5 top_k=2 in=f32"
 
 static const struct {
@@ -289,6 +336,19 @@ static const struct {
     {"permute", MOE, .run = expert_number_matters, .words = "experts under other numbers"},
     {"permute", "moe_w8a8 tokens=7 hidden=32 intermediate=24 experts=5 top_k=1 dialect=sglang-w8a8",
      .run = expert_number_matters, .words = "under other numbers"},
+    {"batch", MOE, .run = alone_differs, .words = "row 0 alone"},
+    {"threads", MOE, .run = real_threads_matter, .words = "on two real ones"},
+    {"written", MOE, .run = stale_last, .words = "y[6][31] is never written"},
+    {"inputs", MOE, .run = changed_ids, .words = "topk_ids changed at byte offset 0"},
+    {"memory", MOE, .run = wrote_before_y, .words = "1 bytes before the start"},
+    {"extremes", MOE, .run = wrong_zero_rows, .words = "data=zero_rows"},
+    {"poison", MOE, .run = nan_leaks, .words = "NaN or Inf in other rows"},
+    {"poison", MOE, .run = excuses_zero_weights, .words = "wanted NaN"},
+    {"poison", MOE, .run = unused_expert_leaks, .words = "NaN in experts that no token uses"},
+    {"arguments", MOE, .run = clamps_ids, .words = "run accepts an id equal to the number"},
+    {"arguments", MOE, .run = takes_anything, .words = "run accepts args.size = 0"},
+    {"arguments", (MOE " activation=swigluoai"), .run = usual_clamp, .words = "halved, on or off"},
+    {"arguments", (MOE_OF_ONE " in=f32"), .pack = packs_without_bias, .words = "w2_bias, on or"},
     {"reentrant", LINEAR, .run = keeps_state, .words = "a call in which another begins and ends"},
     {"reentrant", MOE, .run = keeps_state, .words = "a call in which another begins and ends"},
     {"align", LINEAR, .run = alignment_matters, .words = "odd pointers"},
@@ -354,6 +414,17 @@ static const char *const right[] = {
     "linear_bf16 tokens=5 n=9 k=40 in=bf16 out=f32 bias=f32",
     "gemm_s8s8s32 tokens=5 n=9 k=40",
     "gemm_s8s8s32 tokens=5 n=9 k=40 sample=10",
+    MOE,
+    (MOE " sample=33 threads=2"),
+    "moe_w8a8 tokens=5 hidden=20 intermediate=12 experts=3 top_k=2 dialect=sglang-w8a8 w13_bias=1",
+    "moe_w8a8 tokens=5 hidden=20 intermediate=12 experts=3 top_k=1 router=none w2_bias=1",
+    "moe_w8a8 tokens=5 hidden=20 intermediate=12 experts=3 top_k=2 router=input routing=skip",
+    "moe_w8a8 tokens=5 hidden=20 intermediate=12 experts=5 top_k=2 activation=swigluoai",
+    "moe_w8a8 tokens=0 hidden=20 intermediate=12 experts=3 top_k=2",
+    "moe_w8a8 tokens=3 hidden=0 intermediate=12 experts=3 top_k=2",
+    "moe_w8a8 tokens=3 hidden=20 intermediate=0 experts=3 top_k=2",
+    "moe_bf16 tokens=5 hidden=20 intermediate=12 experts=3 top_k=2 in=f32",
+    "activation tokens=5 intermediate=12 in=f32",
     "quantize tokens=5 k=40 in=bf16 dialect=vllm-w8a8",
     "quantize tokens=5 k=40 in=f32 dialect=kleidi-w8a8",
     "quantize tokens=5 k=0 in=f32 dialect=kleidi-w8a8",

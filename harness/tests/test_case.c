@@ -42,6 +42,18 @@ static void refused(const char *text, int64_t column, const char *part) {
     case_list_free(&list);
 }
 
+static void test_memory(void **state) {
+    (void)state;
+    char text[CASE_TEXT_MAX];
+    armq_case c = parse_one("quantize tokens=3 k=8 x_pad=4294967311 memory=sparse");
+    assert_true(c.sparse);
+    assert_non_null(strstr(case_text(&c, text), " memory=sparse"));
+    c = parse_one("quantize tokens=3 k=8 memory=plain");
+    assert_false(c.sparse);
+    assert_null(strstr(case_text(&c, text), "memory"));
+    refused("quantize tokens=3 k=8 memory=dense", 30, "plain, sparse");
+}
+
 static void test_fields(void **state) {
     (void)state;
     armq_case c = parse_one("linear_w8a8 tokens=7 n=64 k=512 in=bf16 out=f32 bias=bf16 "
@@ -589,6 +601,7 @@ static void test_arguments(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_text_round_trip),
         cmocka_unit_test(test_canonical_text),

@@ -111,6 +111,8 @@ portable() {
     done
     about 1 'moe_w8a8 tokens=2 hidden=64 intermediate=32 experts=1000000 top_k=2 memory=sparse'
     caught narrow_expert_offset overflow 'wanted'
+    about 1 'linear_w8a8 tokens=3 n=9 k=80 x_pad=2147483659 memory=sparse'
+    caught read_past_x overflow 'SIGSEGV'
 }
 
 host=$(uname -m)
