@@ -2,10 +2,12 @@
 /* Sweep files: lines of the case language, comments, continuation, include. */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/case.h"
@@ -169,29 +171,84 @@ static bool take_line(sweep_reader *reader, const logical_line *line, const swee
     return false;
 }
 
-static bool read_lines(sweep_reader *reader, FILE *in, const sweep_file *file) {
-    char *physical = NULL;
-    size_t capacity = 0;
-    logical_line line = {.first = 1};
-    bool ok = true;
-    int64_t number = 1;
-    for (ssize_t length; ok && (length = getline(&physical, &capacity, in)) >= 0; number++) {
-        size_t content = content_length(physical, (size_t)length);
-        bool continued = content > 0 && physical[content - 1] == '\\';
-        if (line.segments == 0)
-            line.first = number;
-        if (continued)
-            physical[content - 1] = ' ';
-        if (!append_segment(&line, physical, content)) {
-            set_place(reader->error, file->path, number, 1);
-            snprintf(reader->error->message, sizeof reader->error->message,
-                     "a line may be continued %d times", SEGMENTS_MAX - 1);
-            ok = false;
-        } else if (!continued) {
-            ok = take_line(reader, &line, file);
-            line.length = 0;
-            line.segments = 0;
+/* One physical line, without its end. */
+enum { LINE_BYTES_MAX = 64 << 10 };
+typedef struct {
+    char text[LINE_BYTES_MAX];
+    size_t length;
+    int64_t number; /* from 1 */
+} physical_line;
+
+/* False at the end of the file, or with why. */
+static bool next_physical(FILE *in, physical_line *line, char *why, size_t why_bytes) {
+    int c = getc(in);
+    if (c == EOF && !ferror(in))
+        return false;
+    line->length = 0;
+    line->number++;
+    for (; c != EOF && c != '\n'; c = getc(in)) {
+        if (c == '\0') {
+            snprintf(why, why_bytes, "a NUL byte; a sweep is a text file");
+            return false;
         }
+        if (line->length == sizeof line->text) {
+            snprintf(why, why_bytes, "a line of more than %d bytes", LINE_BYTES_MAX);
+            return false;
+        }
+        line->text[line->length++] = (char)c;
+    }
+    if (ferror(in))
+        snprintf(why, why_bytes, "cannot read on: %s", strerror(errno));
+    return !ferror(in);
+}
+
+/* What some editors put in front of UTF-8. */
+static void skip_byte_order_mark(physical_line *line) {
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t bytes = sizeof mark - 1;
+    if (line->number != 1 || line->length < bytes || memcmp(line->text, mark, bytes) != 0)
+        return;
+    line->length -= bytes;
+    memmove(line->text, line->text + bytes, line->length);
+}
+
+static bool take_physical(sweep_reader *reader, physical_line *physical, logical_line *line,
+                          const sweep_file *file) {
+    skip_byte_order_mark(physical);
+    size_t content = content_length(physical->text, physical->length);
+    bool continued = content > 0 && physical->text[content - 1] == '\\';
+    if (line->segments == 0)
+        line->first = physical->number;
+    if (continued)
+        physical->text[content - 1] = ' ';
+    if (!append_segment(line, physical->text, content)) {
+        set_place(reader->error, file->path, physical->number, 1);
+        snprintf(reader->error->message, sizeof reader->error->message,
+                 "a line may be continued %d times", SEGMENTS_MAX - 1);
+        return false;
+    }
+    if (continued)
+        return true;
+    bool ok = take_line(reader, line, file);
+    line->length = 0;
+    line->segments = 0;
+    return ok;
+}
+
+static bool read_lines(sweep_reader *reader, FILE *in, const sweep_file *file) {
+    physical_line *physical = calloc(1, sizeof *physical);
+    logical_line line = {.first = 1};
+    char why[128] = "";
+    bool ok = physical != NULL;
+    if (!ok)
+        snprintf(why, sizeof why, "out of memory");
+    while (ok && next_physical(in, physical, why, sizeof why))
+        ok = take_physical(reader, physical, &line, file);
+    if (why[0]) {
+        set_place(reader->error, file->path, physical ? physical->number : 1,
+                  physical ? (int64_t)physical->length + 1 : 1);
+        snprintf(reader->error->message, sizeof reader->error->message, "%s", why);
+        ok = false;
     }
     if (ok && line.segments > 0)
         ok = take_line(reader, &line, file);
@@ -200,16 +257,38 @@ static bool read_lines(sweep_reader *reader, FILE *in, const sweep_file *file) {
     return ok;
 }
 
+/* Regular files only: a directory reads as nothing, and a device may never end. */
+static FILE *open_regular(const char *path, char *why, size_t why_bytes) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* or a pipe would be waited for */
+    struct stat status;
+    FILE *in = NULL;
+    if (fd < 0 || fstat(fd, &status) != 0)
+        snprintf(why, why_bytes, "%s", strerror(errno));
+    else if (!S_ISREG(status.st_mode))
+        snprintf(why, why_bytes, "%s; a sweep is a regular file",
+                 S_ISDIR(status.st_mode) ? "it is a directory" : "it is a pipe or a device");
+    else if (!(in = fdopen(fd, "r")))
+        snprintf(why, why_bytes, "%s", strerror(errno));
+    if (!in && fd >= 0)
+        close(fd);
+    return in;
+}
+
 /* `where` is the include that asked for the file, for messages. */
 static bool load_file(sweep_reader *reader, const char *path, const sweep_file *parent,
                       const case_error *where) {
+    char why[128] = "out of memory";
     sweep_file *file = calloc(1, sizeof *file);
-    FILE *in = file ? fopen(path, "re") : NULL;
-    bool ok = in && realpath(path, file->path);
+    FILE *in = file ? open_regular(path, why, sizeof why) : NULL;
+    bool ok = in != NULL;
+    if (ok && !realpath(path, file->path)) {
+        snprintf(why, sizeof why, "%s", strerror(errno));
+        ok = false;
+    }
     if (!ok) {
         *reader->error = *where;
         snprintf(reader->error->message, sizeof reader->error->message,
-                 "cannot read sweep '%.200s': %s", path, strerror(errno));
+                 "cannot read sweep '%.200s': %s", path, why);
     }
     for (const sweep_file *f = parent; ok && f; f = f->parent)
         if (strcmp(f->path, file->path) == 0) {
