@@ -26,6 +26,10 @@ static const char *const lines[] = {
     "gemm_s8s8s32 tokens=4 n=9 k=40",
     "quantize tokens=4 k=40 in=bf16 dialect=vllm-w8a8",
     "quantize tokens=4 k=40 in=f32 dialect=kleidi-w8a8",
+    "activation tokens=4 intermediate=9 in=f32",
+    "moe_w8a8 tokens=4 hidden=24 intermediate=16 experts=3 top_k=2 in=f32",
+    "moe_w8a8 tokens=4 hidden=24 intermediate=16 experts=3 top_k=2 dialect=sglang-w8a8",
+    "moe_bf16 tokens=4 hidden=24 intermediate=16 experts=3 top_k=2 activation=swigluoai",
 };
 enum { LINES = sizeof lines / sizeof lines[0] };
 
@@ -244,6 +248,31 @@ static void sampling_covers_rows_and_edges(void **state) {
     tear_down(&b);
 }
 
+/* As many as hold the elements that are asked for, the first and the last among them. */
+static void sampling_takes_whole_tokens_of_a_moe(void **state) {
+    (void)state;
+    bench b;
+    set_up(&b, "moe_w8a8 tokens=9 hidden=24 intermediate=16 experts=3 top_k=2 in=f32");
+    float *y = b.got[OPERAND_Y];
+    assert_true(judged(&b, 25));
+    assert_int_equal(b.quality.judged, 2 * 24);
+    assert_true(judged(&b, 60));
+    assert_int_equal(b.quality.judged, 3 * 24);
+    for (int64_t column = 0; column < 24; column++)
+        for (int64_t row = 0; row < 9; row += 4) {
+            float right = y[row * 24 + column];
+            y[row * 24 + column] += 1.0f;
+            assert_false(judged(&b, 60));
+            assert_int_equal(b.failure.row, row);
+            assert_int_equal(b.failure.column, column);
+            y[row * 24 + column] = right;
+        }
+    y[24] += 1.0f; /* of a token that is not sampled */
+    assert_true(judged(&b, 60));
+    assert_false(judged(&b, 0));
+    tear_down(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(middles_of_all_intervals_pass),
@@ -251,6 +280,7 @@ int main(void) {
         cmocka_unit_test(one_step_outside_fails),
         cmocka_unit_test(the_worst_of_several_is_named),
         cmocka_unit_test(sampling_covers_rows_and_edges),
+        cmocka_unit_test(sampling_takes_whole_tokens_of_a_moe),
     };
     return cmocka_run_group_tests_name("judge", tests, NULL, NULL);
 }
