@@ -69,10 +69,12 @@ count_unittest() {
 
 # ---- Running a step ---------------------------------------------------------------------------
 
-# Compilers' errors, then the end of a log without what went well.
+# excerpt LOG LINES: compilers' errors, failed cases with the line that reproduces each, then the
+# end of the log without what went well.
 excerpt() {
     grep -E '[0-9]: (fatal )?error: ' "$1" | sort -u | head -n 20 || true
-    grep -vE '^  [A-Z]+  |: [0-9]+ passed, 0 failed|: (error|note): ' "$1" | tail -n 30 || true
+    grep -A 1 --no-group-separator '^FAIL ' "$1" | head -n 20 || true
+    grep -vE '^  [A-Z]+  |: [0-9]+ passed, 0 failed|: (error|note): ' "$1" | tail -n "$2" || true
 }
 
 # step NAME COUNT COMMAND...: runs the command with its output in a log, and adds up what it says.
@@ -99,7 +101,7 @@ step() {
     printf '%-6s %5d passed %3d failed %3d skipped %4d.%d s\n' \
         "$verdict" "$passed" "$failed" "$skipped" $((ms / 1000)) $((ms % 1000 / 100))
     if [ "$verdict" != ok ]; then
-        excerpt "$log" | sed 's/^/    | /'
+        excerpt "$log" "$([ "$count" = ledger ] && echo 1 || echo 30)" | sed 's/^/    | /'
         echo "    full log: $log"
     fi
     total_passed=$((total_passed + passed))
