@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small mixtures of experts for the kernel tests, and the same op in plain C. */
+#ifndef ARMQ_KERNELS_TESTS_MOE_PROBLEM_H
+#define ARMQ_KERNELS_TESTS_MOE_PROBLEM_H
+
+#include "kernels/armq.h"
+
+typedef struct {
+    armq_desc desc;
+    void *x;
+    int32_t *ids;
+    float *router;
+    armq_weights w13, w2;
+    int64_t x_stride, y_stride; /* elements */
+} moe_problem;
+
+typedef struct {
+    armq_op op; /* MOE_W8A8 or MOE_BF16 */
+    const char *dialect;
+    armq_activation activation;
+    armq_dtype dtype, bias; /* bias NONE: no biases */
+    int64_t tokens, hidden, intermediate, experts, top_k;
+    uint32_t uses; /* SKIP_IDS, X_STRIDE, Y_STRIDE, WEIGHT_ON_INPUT, NO_ROUTER_WEIGHT */
+    int32_t max_threads;
+} moe_spec;
+
+/* Random data; with SKIP_IDS every third slot is skipped. All arrays may be changed afterwards. */
+moe_problem moe_make(moe_spec spec);
+
+/* Packs each expert by itself, runs with exactly the workspace that query asked for, filled with
+ * garbage, and gives y [tokens, y_stride], whose bytes are 0xA5 where nothing was written. Fails
+ * the test if the provider refuses. */
+void *moe_run(const armq_provider *provider, const moe_problem *p, const armq_threads *threads);
+
+/* The status of a run, y being left at y_fill (of the size of the output). */
+armq_status moe_try(const armq_provider *provider, const moe_problem *p,
+                    const armq_threads *threads, void *y);
+
+size_t moe_y_bytes(const moe_problem *p);
+
+/* y [hidden] of one token, before the last rounding, the activations by libm; and for each element
+ * how much it moves if a second-stage integer is off by one. */
+void moe_scalar(const moe_problem *p, int64_t token, double *y, double *step);
+
+#endif
