@@ -33,8 +33,8 @@ const inputs *inputs_rows(const inputs *from, const armq_case *c, const int64_t 
 const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_kind *kinds,
                            const int64_t *rows);
 
-/* The same problem, expert e being called to[e]: its weights and the ids of its slots move. NULL: no
- * memory. */
+/* The same problem, expert e being called to[e]: its weights and the ids of its slots move. NULL:
+ * no memory. */
 const inputs *inputs_relabelled(const inputs *from, const int64_t *to);
 
 /* One more user of in. */
