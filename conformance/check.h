@@ -61,6 +61,7 @@ check_status check_batch(trial *t, check_result *out);
 check_status check_permute(trial *t, check_result *out);
 check_status check_reentrant(trial *t, check_result *out);
 check_status check_align(trial *t, check_result *out);
+check_status check_alloc(trial *t, check_result *out);
 check_status check_registers(trial *t, check_result *out);
 check_status check_arguments(trial *t, check_result *out);
 check_status check_extremes(trial *t, check_result *out);

@@ -20,6 +20,7 @@ const check check_table[] = {
     {"permute", "tokens in another order, experts under other numbers: the same result", false,
      check_permute},
     {"reentrant", "two threads calling at once", false, check_reentrant},
+    {"alloc", "run allocates nothing", false, check_alloc},
     {"registers", "callee-saved registers, stack pointer and FPCR preserved", false,
      check_registers},
     {"poison", "NaN or Inf in a row leaves other rows alone", false, check_poison},
