@@ -23,7 +23,6 @@ typedef struct {
     armq_row_packer token_packer, repacker; /* rows for w13, for w2 */
     armq_gate gate;
     armq_epilogue epilogue[2];
-    bool has_weights;
     armq_routed block;
     armq_moe_chunk *chunks;
     int64_t chunk_count;
@@ -157,13 +156,16 @@ static void activate(const moe_run *run, const armq_moe_chunk *chunk, int64_t sl
     const int64_t intermediate = run->desc->intermediate;
     const armq_row_block from = first_block(run, chunk, slice), to = second_block(run, chunk);
     const char *y13 = slice_memory(run, slice) + run->plan->slice_y13;
+    float *weights = run->block.row_weight + chunk->row;
     void *row = thread_row(run, thread);
     for (int64_t r = first; r < last; r++) {
         armq_activate(&run->gate, y13 + (size_t)r * run->plan->y13_stride, intermediate, 0,
                       intermediate, row);
         armq_pack_rows(&to, &run->repacker, row, 0, NULL, intermediate, r, r + 1);
-        if (from.scales[r] != from.scales[r]) /* also where the intermediate is empty */
-            to.scales[r] = from.scales[r];
+        if (run->plan->weighs_input) /* done with */
+            weights[r] = 1.0f;
+        if (from.scales[r] != from.scales[r]) /* NaN for the token, also if w13 has no columns */
+            weights[r] = from.scales[r];
     }
 }
 
@@ -198,7 +200,7 @@ static void combine(const moe_run *run, int64_t first, int64_t last, int32_t thr
         .y2 = thread_memory(run, thread) + plan->thread_y2,
         .y2_stride = plan->y2_stride,
         .y2_dtype = dialect->y2_round,
-        .weights = run->has_weights ? block->row_weight : NULL,
+        .weights = block->row_weight,
         .round = dialect->combine_round,
         .out = run->desc->out,
         .carry = (float *)(void *)(run->workspace + plan->carry) + first,
@@ -351,7 +353,6 @@ static void init_run(moe_run *run, const armq_moe_plan *plan, const armq_desc *d
                                        (desc->uses & ARMQ_USES_W13_BIAS) != 0, false),
                      armq_epilogue_for(plan->set->kind, dialect->y2_round, zero_points,
                                        (desc->uses & ARMQ_USES_W2_BIAS) != 0, false)},
-        .has_weights = !(desc->uses & (ARMQ_USES_NO_ROUTER_WEIGHT | ARMQ_USES_WEIGHT_ON_INPUT)),
         .chunks = (armq_moe_chunk *)(void *)((char *)args->workspace + plan->chunks),
     };
 }

@@ -31,22 +31,19 @@ void armq_weigh_row(armq_dtype in, armq_dtype work, const void *x, int64_t k, fl
 /* --- In the sum --------------------------------------------------------------------------------
  */
 
-INLINE float32x4_t add4(const bool rounds, const armq_sum *sum, float32x4_t acc, float32x4_t y,
-                        float weight) {
-    if (!rounds)
-        return sum->weights ? vfmaq_n_f32(acc, y, weight) : vaddq_f32(acc, y);
-    if (sum->weights)
-        y = armq_round4(sum->round, vmulq_n_f32(y, weight));
-    return armq_round4(sum->round, vaddq_f32(acc, y));
-}
-
-INLINE void add_rows(const bool rounds, const armq_sum *sum, const int64_t *rows, int64_t count,
-                     const char *y2, float32x4x4_t *acc) {
+INLINE void add_rows(const armq_sum *sum, const int64_t *rows, int64_t count, const char *y2,
+                     float32x4x4_t *acc) {
+    const armq_dtype round = sum->round;
     for (int64_t i = 0; i < count; i++) {
-        const float weight = sum->weights ? sum->weights[rows[i]] : 1.0f;
+        const float weight = sum->weights[rows[i]];
         float32x4x4_t y = armq_load16(sum->y2_dtype, y2 + (size_t)rows[i] * sum->y2_stride);
         UNROLL for (int j = 0; j < QUADS; j++) {
-            acc->val[j] = add4(rounds, sum, acc->val[j], y.val[j], weight);
+            if (round == ARMQ_DTYPE_F32) {
+                acc->val[j] = vfmaq_n_f32(acc->val[j], y.val[j], weight);
+            } else {
+                float32x4_t term = armq_round4(round, vmulq_n_f32(y.val[j], weight));
+                acc->val[j] = armq_round4(round, vaddq_f32(acc->val[j], term));
+            }
         }
     }
 }
@@ -70,12 +67,10 @@ static float32x4x4_t sum_step(const armq_sum *sum, const int64_t *rows, int64_t 
         memcpy(start, sum->carry + column, (size_t)columns * sizeof *start);
     float32x4x4_t acc = armq_load16(ARMQ_DTYPE_F32, start);
     const char *y2 = (const char *)sum->y2 + (size_t)column * bytes_of(sum->y2_dtype);
-    if (sum->round != ARMQ_DTYPE_F32)
-        add_rows(true, sum, rows, count, y2, &acc);
-    else if (sum->weights && sum->y2_dtype == ARMQ_DTYPE_F32)
+    if (sum->round == ARMQ_DTYPE_F32 && sum->y2_dtype == ARMQ_DTYPE_F32)
         add_rows_f32(sum, rows, count, y2, &acc);
     else
-        add_rows(false, sum, rows, count, y2, &acc);
+        add_rows(sum, rows, count, y2, &acc);
     return acc;
 }
 

@@ -20,7 +20,7 @@ typedef struct {
                        ARMQ_SUM_STEP columns */
     size_t y2_stride;
     armq_dtype y2_dtype;
-    const float *weights; /* of the rows of y2; NULL: rows are added as they are */
+    const float *weights; /* of the rows of y2 */
     armq_dtype round;     /* each product and each sum is rounded to it; F32: fused in f32 */
     armq_dtype out;
     float *carry;      /* [columns] the sum between blocks of the same token, or NULL */

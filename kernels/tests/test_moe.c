@@ -159,6 +159,48 @@ static void test_every_property(void **state) {
     for_each(every_property);
 }
 
+/* y of a token whose slots have these biases for y2, and these weights. */
+static float sum_of(const armq_provider *provider, armq_op op, armq_dtype y2_round,
+                    armq_dtype combine_round, const float *y2, const float *weights) {
+    moe_spec spec = small(op);
+    spec.tokens = 1, spec.intermediate = 0, spec.bias = F32, spec.top_k = 2;
+    moe_problem p = moe_make(spec);
+    p.desc.dialect.y2_round = y2_round;
+    p.desc.dialect.combine_round = combine_round;
+    for (int64_t i = 0; i < 2; i++) {
+        p.ids[i] = (int32_t)i;
+        p.router[i] = weights[i];
+        for (int64_t c = 0; c < spec.hidden; c++)
+            ((float *)(uintptr_t)p.w2.bias)[i * spec.hidden + c] = y2[i];
+    }
+    return *(float *)moe_run(provider, &p, NULL);
+}
+
+/* y2, the weight, the product and the sum: each rounded where the dialect says so, and only there.
+ */
+static void roundings(const armq_provider *provider, armq_op op) {
+    const float fine = 1 + 0x1p-10f, step = 1 + 0x1p-7f;
+    const float alone[] = {1, 0}, fine_alone[] = {fine, 0}, step_alone[] = {step, 0};
+    assert_true(sum_of(provider, op, F32, F32, fine_alone, alone) == fine);
+    assert_true(sum_of(provider, op, BF16, F32, fine_alone, alone) == 1);
+    assert_true(sum_of(provider, op, F16, F32, fine_alone, alone) == fine);
+    assert_true(sum_of(provider, op, F32, F32, alone, fine_alone) == fine);
+    assert_true(sum_of(provider, op, F32, BF16, alone, fine_alone) == 1);
+    assert_true(sum_of(provider, op, F32, F32, step_alone, step_alone) == step * step);
+    assert_true(sum_of(provider, op, F32, BF16, step_alone, step_alone) == 1 + 0x1p-6f);
+    const float quarter[] = {1.25f, 0}, tie[] = {1 + 0x1p-8f, 0}; /* 1.2578 if only at the end */
+    assert_true(sum_of(provider, op, F32, BF16, quarter, tie) == 1.25f);
+    const float large[] = {256, 1}, ones[] = {1, 1};
+    assert_true(sum_of(provider, op, F32, F32, large, ones) == 257);
+    assert_true(sum_of(provider, op, F32, BF16, large, ones) == 256);
+    assert_true(sum_of(provider, op, F32, F16, large, ones) == 257);
+}
+
+static void test_roundings(void **state) {
+    (void)state;
+    for_each(roundings);
+}
+
 static void router_weights(const armq_provider *provider, armq_op op) {
     moe_spec spec = small(op);
     spec.uses = ARMQ_USES_WEIGHT_ON_INPUT;
@@ -263,6 +305,22 @@ static void biases(const armq_provider *provider, armq_op op) {
         }
 }
 
+/* Biases that are only right in one order of summation: 1e8 - 1e8 + 1 and 1e8 + 1 - 1e8. */
+static void order_of_sum(const armq_provider *provider, armq_op op) {
+    moe_spec spec = small(op);
+    spec.tokens = 1, spec.intermediate = 0, spec.bias = F32;
+    moe_problem p = moe_make(spec);
+    const int32_t ids[] = {0, 2, 1};
+    const float of_expert[] = {1e8f, 1, -1e8f};
+    memcpy(p.ids, ids, sizeof ids);
+    for (int64_t i = 0; i < 3 * spec.hidden; i++)
+        ((float *)(uintptr_t)p.w2.bias)[i] = of_expert[i / spec.hidden];
+    p.router[0] = p.router[1] = p.router[2] = 1;
+    assert_true(*(float *)moe_run(provider, &p, NULL) == 1);
+    p.desc.dialect.combine_order = ARMQ_COMBINE_EXPERT_ORDER;
+    assert_true(*(float *)moe_run(provider, &p, NULL) == 0);
+}
+
 /* Only the last expert; the others' weights are not finite, and no one notices. */
 static void unused_experts(const armq_provider *provider, armq_op op) {
     moe_spec spec = small(op);
@@ -317,6 +375,7 @@ static void test_routing(void **state) {
     (void)state;
     for_each(repeated_expert);
     for_each(biases);
+    for_each(order_of_sum);
     for_each(unused_experts);
     for_each(skipped);
     for_each(invalid_ids);
@@ -420,17 +479,20 @@ static void test_long_tokens(void **state) {
     for_each(long_tokens);
 }
 
+/* With and without a weight on the sum, and with an empty intermediate, too. */
 static void poison(const armq_provider *provider, armq_op op) {
     const float values[] = {NAN, INFINITY, -INFINITY};
     const armq_activation activations[] = {ARMQ_ACT_SILU, ARMQ_ACT_SWIGLUOAI};
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 18; i++) {
         moe_spec spec = small(op);
         spec.activation = activations[i % 2];
+        spec.intermediate = i < 12 ? 13 : 0;
+        spec.uses = i / 6 == 1 ? ARMQ_USES_WEIGHT_ON_INPUT : 0;
         moe_problem p = moe_make(spec);
         for (int64_t s = 0; s < spec.top_k; s++)
             p.router[4 * spec.top_k + s] = 0; /* 0 times NaN is NaN, in that token alone */
         const void *clean = moe_run(provider, &p, NULL);
-        ((float *)p.x)[4 * p.x_stride + 20] = values[i / 2];
+        ((float *)p.x)[4 * p.x_stride + 20] = values[i % 3];
         const float *y = moe_run(provider, &p, NULL);
         for (int64_t t = 0; t < spec.tokens; t++)
             if (t != 4)
@@ -530,12 +592,19 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dialects),       cmocka_unit_test(test_sglang),
-        cmocka_unit_test(test_every_property), cmocka_unit_test(test_router_weights),
-        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_nothing_to_do),
-        cmocka_unit_test(test_routing),        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_other_tokens),   cmocka_unit_test(test_long_tokens),
-        cmocka_unit_test(test_poison),         cmocka_unit_test(test_workspace_is_bounded),
+        cmocka_unit_test(test_dialects),
+        cmocka_unit_test(test_sglang),
+        cmocka_unit_test(test_every_property),
+        cmocka_unit_test(test_roundings),
+        cmocka_unit_test(test_router_weights),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_routing),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_other_tokens),
+        cmocka_unit_test(test_long_tokens),
+        cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_workspace_is_bounded),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests_name("moe", tests, NULL, NULL);
