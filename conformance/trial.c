@@ -169,11 +169,8 @@ void trial_inspect(trial *t) {
 void trial_enter(trial *t) { trial_enter_many(t, 1); }
 
 void trial_enter_many(trial *t, int64_t calls) {
-    int64_t macs;
-    if (__builtin_mul_overflow(case_macs(&t->c), calls, &macs))
-        macs = INT64_MAX;
     t->fp_before = fp_control_get();
-    watch_call_begin(t->watch, macs, armq_op_is_bf16(t->c.desc.op));
+    watch_call_begin(t->watch, watch_allowance(&t->c, calls));
 }
 
 void trial_leave(trial *t) {
@@ -281,8 +278,11 @@ static bool prepare(trial *t, const operands *data, check_failure *failure) {
 }
 
 void trial_release_plan(trial *t) {
-    if (t->plan && t->provider->release)
+    if (t->plan && t->provider->release) {
+        trial_enter(t);
         t->provider->release(t->plan);
+        trial_leave(t);
+    }
     t->plan = NULL;
 }
 
@@ -334,15 +334,32 @@ static bool allocate_base(trial *t, check_failure *failure) {
     return true;
 }
 
+/* Every case is valid, so that a provider may do it or not do it, and nothing else. */
+static trial_state query(trial *t, check_failure *failure) {
+    t->support.size = sizeof t->support;
+    trial_enter(t);
+    armq_status status = t->provider->query(&t->c.desc, &t->support);
+    trial_leave(t);
+    t->support.reason[sizeof t->support.reason - 1] = '\0';
+    t->support.kernel[sizeof t->support.kernel - 1] = '\0';
+    if (status == ARMQ_OK)
+        return TRIAL_READY;
+    if (status == ARMQ_UNSUPPORTED)
+        return TRIAL_REFUSED;
+    failure_set(failure,
+                "query returned %s (%d) for a valid description, where only ARMQ_OK and "
+                "ARMQ_UNSUPPORTED are allowed; its reason: %.120s",
+                armq_status_name(status), (int)status,
+                t->support.reason[0] ? t->support.reason : "none");
+    return TRIAL_BROKEN;
+}
+
 /* Everything up to and including the base run. t->c, provider, in, large, root, result and watch
  * are set. */
 static trial_state start(trial *t, guard_side side, check_failure *failure) {
-    t->support.size = sizeof t->support;
-    if (t->provider->query(&t->c.desc, &t->support) != ARMQ_OK) {
-        t->support.reason[sizeof t->support.reason - 1] = '\0';
-        return TRIAL_REFUSED;
-    }
-    t->support.kernel[sizeof t->support.kernel - 1] = '\0';
+    trial_state answer = query(t, failure);
+    if (answer != TRIAL_READY)
+        return answer;
     if (t->c.sparse)
         return support_is_sane(&t->support, failure) ? TRIAL_READY : TRIAL_BROKEN;
     operand_shapes(&t->c, &t->support, t->shapes);

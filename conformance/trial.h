@@ -60,9 +60,9 @@ typedef enum {
 } trial_state;
 
 /* A case of memory=sparse is only queried: the check overflow does the rest.
- * Else: queries, allocates, generates, packs, prepares and makes the base run. False if the provider
- * refused (result->status = SKIPPED with its reason) or failed (*failure is filled, result->status
- * = FAILED). Close it in any case. */
+ * Else: queries, allocates, generates, packs, prepares and makes the base run. False if the
+ * provider refused (result->status = SKIPPED with its reason) or failed (*failure is filled,
+ * result->status = FAILED). Close it in any case. */
 bool trial_open(trial *t, const armq_case *c, const armq_provider *provider, case_result *result,
                 watch *w, check_failure *failure);
 void trial_close(trial *t);

@@ -24,6 +24,10 @@ static int64_t now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static int64_t nanoseconds(double seconds) {
+    return seconds < 9e9 ? (int64_t)(seconds * 1e9) : INT64_MAX;
+}
+
 /* --- In the worker -------------------------------------------------------------------------------
  */
 
@@ -64,7 +68,7 @@ static bool has_leaked_threads(const work *w) {
 static const armq_provider *opened(work *w, int32_t index, char *error, size_t bytes) {
     bool changed;
     if (!w->opened[index]) {
-        watch_call_begin(w->watch, 0, false); /* constructors can hang */
+        watch_call_begin(w->watch, watch_allowance(NULL, 1)); /* constructors can hang */
         w->opened[index] = provider_open(w->plan->providers[index].spec, &changed, error, bytes);
         watch_call_end(w->watch);
     }
@@ -95,10 +99,13 @@ static bool is_clean(const work *w, uint64_t fp_control) {
 
 __attribute__((noreturn)) static void serve(work *w, int fd) {
     answer reply = {-1, false};
+    pid_t self = getpid();
     while (!reply.retire && recv(fd, &reply.task, sizeof reply.task, 0) == sizeof reply.task) {
         uint64_t fp_control = fp_control_get();
         int64_t start = now_ns();
         run_task(w, &w->plan->tasks[reply.task]);
+        if (getpid() != self) /* a provider forked, and both returned */
+            _exit(0);
         w->watch->result.seconds = (double)(now_ns() - start) * 1e-9;
         case_status status = w->watch->result.status;
         /* An emulator never gives back what it keeps for address space that was reserved once. */
@@ -114,6 +121,8 @@ __attribute__((noreturn)) static void worker_main(watch *shared, int fd, const p
                                                   uint64_t checks) {
     signal(SIGINT, SIG_IGN); /* the parent decides */
     signal(SIGTERM, SIG_DFL);
+    signal(SIGTTOU, SIG_IGN); /* it is no foreground process, and may still write */
+    setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     watch_install(shared);
     work w = {p, checks, shared, NULL, count_threads()};
@@ -135,23 +144,37 @@ bool worker_open(worker *w) {
     return w->shared != NULL;
 }
 
-/* Ends the process, if there is one; returns its wait status. */
-static int stop(worker *w, bool kill_it) {
-    int status = 0;
-    if (w->pid) {
-        if (kill_it)
-            kill(w->pid, SIGKILL);
-        while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
-            continue;
-        close(w->fd);
-    }
+static bool has_ended(const worker *w) {
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == w->pid;
+}
+
+/* True if the process has ended: then it is no more, nor are those it has left behind. */
+static bool reap(worker *w, int *status) {
+    if (!has_ended(w))
+        return false;
+    kill(-w->pid, SIGKILL); /* before its number can be another's */
+    while (waitpid(w->pid, status, 0) < 0 && errno == EINTR)
+        continue;
+    close(w->fd);
     w->pid = 0;
     w->fd = -1;
-    return status;
+    return true;
+}
+
+/* Ends the process, if there is one. */
+static void stop(worker *w) {
+    int status;
+    if (!w->pid)
+        return;
+    kill(w->pid, SIGKILL);
+    while (!reap(w, &status))
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
 void worker_close(worker *w) {
-    stop(w, true);
+    stop(w);
     if (w->shared)
         munmap(w->shared, sizeof *w->shared);
     w->shared = NULL;
@@ -172,6 +195,7 @@ static bool start(worker *w, const plan *p, uint64_t checks) {
         close(fds[0]);
         return false;
     }
+    setpgid(pid, pid); /* as the child does; whoever comes first */
     w->pid = pid;
     w->fd = fds[0];
     return true;
@@ -181,21 +205,25 @@ bool worker_give(worker *w, const plan *p, uint64_t checks, int64_t task) {
     memset(w->shared, 0, sizeof *w->shared);
     w->shared->check = -1;
     w->task = task;
-    w->started_ns = now_ns();
+    w->started_ns = w->still_since_ns = now_ns();
+    w->steps = 0;
+    w->check = -1;
+    w->patience_ns = nanoseconds(watch_patience(&p->tasks[task].c));
     /* An idle worker can have died since its last answer: then another one takes the task. */
     for (int attempt = 0; attempt < 2; attempt++) {
         if (!w->pid && !start(w, p, checks))
             break;
         if (send(w->fd, &task, sizeof task, MSG_NOSIGNAL) == (ssize_t)sizeof task)
             return true;
-        stop(w, true);
+        stop(w);
     }
     w->task = -1;
     return false;
 }
 
 static const char *place(const watch *w) {
-    return w->check >= 0 && w->check < check_count() ? check_table[w->check].name : "set-up";
+    return w->check >= 0 && w->check < check_count() ? check_table[w->check].name
+                                                     : "set-up or release";
 }
 
 /* Marks check `name`; where the table has no such check, the reason alone says it. */
@@ -243,27 +271,60 @@ static worker_event died(worker *w, int status) {
     return finish(w, CASE_CRASHED, "crash", detail);
 }
 
+/* The worker cannot be talked to any more: mostly since it died, which takes a moment to show. */
+static worker_event lost(worker *w, bool stray) {
+    char detail[160];
+    int status;
+    for (int attempt = 0; attempt < 1000 && !stray; attempt++) {
+        if (reap(w, &status))
+            return died(w, status);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    stop(w);
+    snprintf(detail, sizeof detail, "%s in %s",
+             stray ? "something else wrote to the worker's connection to armq"
+                   : "the worker's connection to armq was closed",
+             place(w->shared));
+    return finish(w, CASE_CRASHED, "crash", detail);
+}
+
 worker_event worker_collect(worker *w) {
     answer reply;
     ssize_t got;
     do
-        got = recv(w->fd, &reply, sizeof reply, 0);
+        got = recv(w->fd, &reply, sizeof reply, MSG_DONTWAIT);
     while (got < 0 && errno == EINTR);
     bool complete = got == (ssize_t)sizeof reply && reply.task == w->task;
     if (complete && !reply.retire)
         return WORKER_DONE;
-    int status = stop(w, false);
-    return complete ? WORKER_DONE : died(w, status);
+    if (complete) {
+        stop(w);
+        return WORKER_DONE;
+    }
+    return lost(w, got > 0);
 }
 
 worker_event worker_check_hang(worker *w) {
     const watch *s = w->shared;
     char detail[sizeof s->result.reason];
-    int64_t start = s->call_start, allowed = s->call_allowed;
-    if (start == 0 || now_ns() - start <= allowed)
+    int64_t start = s->call_start, allowed = s->call_allowed, now = now_ns();
+    if (has_ended(w)) /* and the fd is silent: a child it left behind keeps it open */
+        return worker_collect(w);
+    if (s->steps != w->steps || s->check != w->check) {
+        w->steps = s->steps;
+        w->check = s->check;
+        w->still_since_ns = now;
+    }
+    bool in_call = start != 0;
+    if (in_call ? now - start <= allowed : now - w->still_since_ns <= w->patience_ns)
         return WORKER_RUNNING;
-    stop(w, true);
-    snprintf(detail, sizeof detail, "hang: a call ran for more than %.1f s in %s",
-             (double)allowed * 1e-9, place(s));
+    stop(w);
+    if (in_call)
+        snprintf(detail, sizeof detail, "hang: a call ran for more than %.1f s in %s",
+                 (double)allowed * 1e-9, place(s));
+    else
+        snprintf(detail, sizeof detail,
+                 "hang: no call or check has come to an end for %.1f s in %s",
+                 (double)w->patience_ns * 1e-9, place(s));
     return finish(w, CASE_CRASHED, "crash", detail);
 }

@@ -2,7 +2,7 @@
 /* Worker processes. A worker is forked from a parent that never starts a thread, runs one case
  * after another, and shares its result with the parent (watch.h). It is replaced after a failure, a
  * crash, a hang, a changed FPCR or a leaked thread, so that no case sees what another left behind.
- */
+ * It leads a process group of its own, which ends with it: a provider may fork. */
 #ifndef ARMQ_CONFORMANCE_WORKER_H
 #define ARMQ_CONFORMANCE_WORKER_H
 
@@ -17,6 +17,9 @@ typedef struct {
     watch *shared;
     int64_t task; /* index of the running task, -1: idle */
     int64_t started_ns;
+    /* Whether it goes on: what the parent saw last, since when, and how long that may last. */
+    int64_t steps, still_since_ns, patience_ns;
+    int32_t check;
 } worker;
 
 typedef enum { WORKER_RUNNING, WORKER_DONE } worker_event;
@@ -32,8 +35,9 @@ bool worker_give(worker *w, const plan *p, uint64_t checks, int64_t task);
  * DONE: w->shared->result is complete, the worker is idle (and possibly not running). */
 worker_event worker_collect(worker *w);
 
-/* DONE if the current call has overrun its allowance: then the worker was killed, and the result
- * says so. To be called every now and then. */
+/* DONE if the worker died without its fd saying so, if the current call has overrun its allowance,
+ * or if nothing has begun or ended for longer than watch_patience: then the worker is gone, and the
+ * result says so. To be called every now and then. */
 worker_event worker_check_hang(worker *w);
 
 #endif

@@ -213,12 +213,14 @@ static const struct {
     {"intermediate = max_k + 1", intermediate_beyond_max_k},
 };
 
-static bool refuses(const armq_provider *provider, const armq_desc *d, const char *what,
-                    check_failure *failure) {
+static bool refuses(trial *t, const armq_desc *d, const char *what, check_failure *failure) {
     armq_support support;
     memset(&support, 0, sizeof support);
     support.size = sizeof support;
-    if (provider->query(d, &support) == ARMQ_OK) {
+    trial_enter(t);
+    armq_status status = t->provider->query(d, &support);
+    trial_leave(t);
+    if (status == ARMQ_OK) {
         failure_set(failure, "query accepts a description with %s", what);
         return false;
     }
@@ -231,7 +233,7 @@ static bool refuses(const armq_provider *provider, const armq_desc *d, const cha
 bool arguments_of_query(trial *t, check_failure *failure) {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         armq_desc d = t->c.desc;
-        if (table[i].spoil(t, &d) && !refuses(t->provider, &d, table[i].what, failure))
+        if (table[i].spoil(t, &d) && !refuses(t, &d, table[i].what, failure))
             return false;
     }
     return true;

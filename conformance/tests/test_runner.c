@@ -15,7 +15,6 @@
 #include "conformance/results.h"
 #include "conformance/runner.h"
 #include "conformance/tests/fixture.h"
-#include "conformance/watch.h"
 
 typedef struct {
     options o;
@@ -126,25 +125,6 @@ static void a_result_that_cannot_be_written_stops_the_run(void **state) {
     fclose(full);
 }
 
-static void allowance_grows_with_the_work(void **state) {
-    (void)state;
-    watch w = {0};
-    watch_set_timeout(0);
-    watch_call_begin(&w, 0, false);
-    assert_true(w.call_start > 0);
-    assert_int_equal(w.call_allowed, INT64_C(10000000000));
-    watch_call_begin(&w, 5000000000, false); /* 10 times as long as at 0.5 GMAC/s, and 10 s */
-    assert_int_equal(w.call_allowed, INT64_C(110000000000));
-    watch_call_begin(&w, 80000000, true); /* bf16: 0.08 GMAC/s */
-    assert_int_equal(w.call_allowed, INT64_C(20000000000));
-    watch_set_timeout(0.5);
-    watch_call_begin(&w, 5000000000, false);
-    assert_int_equal(w.call_allowed, INT64_C(500000000));
-    watch_call_end(&w);
-    assert_int_equal(w.call_start, 0);
-    watch_set_timeout(0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_gets_a_result),
@@ -152,7 +132,6 @@ int main(void) {
         cmocka_unit_test(done_cases_are_left_alone),
         cmocka_unit_test(provider_without_its_cpu_is_skipped_with_a_reason),
         cmocka_unit_test(a_result_that_cannot_be_written_stops_the_run),
-        cmocka_unit_test(allowance_grows_with_the_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

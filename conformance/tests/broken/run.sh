@@ -94,6 +94,10 @@ portable() {
     caught loop_forever crash 'hang: .* in value'
     caught null_deref crash 'SIGSEGV'
     caught exit_quietly crash 'ended the process with status 0'
+    caught fork_and_abort crash 'SIGABRT in value'
+    caught hang_in_query crash 'hang: .* in value'
+    caught hang_in_release crash 'hang: .* in [a-z]+'
+    caught odd_status value 'query returned .*77.* three is too many'
     reported fast_math 'changed the floating-point control register'
     run crash_on_load
     if [ "$status" = 1 ] && grep -q 'died while it was loaded: SIGABRT' "$scratch/log" &&

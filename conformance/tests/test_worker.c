@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parent makes of workers that do not answer. The workers here are processes of this test,
+ * which hold the other end of the fd as a worker does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "conformance/check.h"
+#include "conformance/worker.h"
+
+static void pause_ms(int64_t ms) {
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A worker that does what `behave` does, in task 0, with no limits that matter. */
+static worker start(void (*behave)(watch *shared, int fd)) {
+    worker w;
+    int fds[2];
+    assert_true(worker_open(&w));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+    w.shared->check = check_index("value");
+    w.task = 0;
+    w.started_ns = w.still_since_ns = now_ns();
+    w.patience_ns = INT64_MAX;
+    w.pid = fork();
+    assert_true(w.pid >= 0);
+    if (w.pid == 0) {
+        setpgid(0, 0);
+        close(fds[0]);
+        behave(w.shared, fds[1]);
+        _exit(0);
+    }
+    setpgid(w.pid, w.pid);
+    close(fds[1]);
+    w.fd = fds[0];
+    return w;
+}
+
+/* The runner's loop for one worker whose fd never becomes readable. */
+static bool ends_within(worker *w, int64_t ms) {
+    for (int64_t i = 0; i < ms; i += 10) {
+        if (worker_check_hang(w) == WORKER_DONE)
+            return true;
+        pause_ms(10);
+    }
+    return false;
+}
+
+static bool group_is_gone(pid_t group) {
+    for (int i = 0; i < 200 && kill(-group, 0) == 0; i++)
+        pause_ms(10);
+    return kill(-group, 0) != 0;
+}
+
+static void wait_for_ever(watch *shared, int fd) {
+    (void)shared;
+    (void)fd;
+    for (;;)
+        pause();
+}
+
+static void leave_a_child_and_abort(watch *shared, int fd) {
+    if (fork() == 0)
+        wait_for_ever(shared, fd);
+    shared->call_allowed = INT64_MAX;
+    shared->call_start = now_ns();
+    signal(SIGABRT, SIG_DFL);
+    abort();
+}
+
+/* The child keeps the fd open, so that its end cannot be read from it. */
+static void a_surviving_child_does_not_hide_a_crash(void **state) {
+    (void)state;
+    worker w = start(leave_a_child_and_abort);
+    pid_t group = w.pid;
+    assert_true(ends_within(&w, 5000));
+    assert_int_equal(w.shared->result.status, CASE_CRASHED);
+    assert_string_equal(w.shared->result.reason, "SIGABRT in value");
+    assert_int_equal(w.pid, 0);
+    assert_true(group_is_gone(group));
+    worker_close(&w);
+}
+
+/* In set-up, or in a call that nobody announced. */
+static void standing_still_is_a_hang(void **state) {
+    (void)state;
+    worker w = start(wait_for_ever);
+    w.shared->check = -1;
+    w.patience_ns = INT64_C(300000000);
+    pause_ms(200);
+    assert_int_equal(worker_check_hang(&w), WORKER_RUNNING); /* sees that the check is another */
+    assert_true(ends_within(&w, 5000));
+    assert_int_equal(w.shared->result.status, CASE_CRASHED);
+    assert_string_equal(w.shared->result.reason,
+                        "hang: no call or check has come to an end for 0.3 s in set-up or release");
+    assert_int_equal(w.shared->result.checks[check_index("crash")].status, CHECK_FAILED);
+    worker_close(&w);
+}
+
+/* The reference may take its time: only standing still counts, and a call has its own limit. */
+static void going_on_is_no_hang(void **state) {
+    (void)state;
+    worker w = start(wait_for_ever);
+    w.patience_ns = INT64_C(150000000);
+    for (int i = 0; i < 30; i++) {
+        assert_int_equal(worker_check_hang(&w), WORKER_RUNNING);
+        w.shared->steps++;
+        pause_ms(10);
+    }
+    watch_set_timeout(100);
+    watch_call_begin(w.shared, watch_allowance(NULL, 1));
+    watch_set_timeout(0);
+    pause_ms(300);
+    assert_int_equal(worker_check_hang(&w), WORKER_RUNNING);
+    w.shared->call_allowed = 1;
+    assert_int_equal(worker_check_hang(&w), WORKER_DONE);
+    assert_non_null(strstr(w.shared->result.reason, "hang: a call ran for more than"));
+    worker_close(&w);
+}
+
+static void close_and_wait(watch *shared, int fd) {
+    close(fd);
+    wait_for_ever(shared, fd);
+}
+
+static void a_closed_connection_is_a_crash(void **state) {
+    (void)state;
+    worker w = start(close_and_wait);
+    pause_ms(100);
+    assert_int_equal(worker_collect(&w), WORKER_DONE);
+    assert_int_equal(w.shared->result.status, CASE_CRASHED);
+    assert_string_equal(w.shared->result.reason,
+                        "the worker's connection to armq was closed in value");
+    worker_close(&w);
+}
+
+static void write_and_wait(watch *shared, int fd) {
+    if (write(fd, "hello", 5) != 5)
+        _exit(1);
+    wait_for_ever(shared, fd);
+}
+
+static void foreign_text_is_no_answer(void **state) {
+    (void)state;
+    worker w = start(write_and_wait);
+    pause_ms(100);
+    assert_int_equal(worker_collect(&w), WORKER_DONE);
+    assert_int_equal(w.shared->result.status, CASE_CRASHED);
+    assert_non_null(strstr(w.shared->result.reason, "something else wrote"));
+    worker_close(&w);
+}
+
+static armq_case case_of(const char *text) {
+    case_list list = {0};
+    case_error error;
+    if (!case_parse_line(text, NULL, &list, &error))
+        fail_msg("%s", error.message);
+    armq_case c = list.items[0];
+    case_list_free(&list);
+    return c;
+}
+
+static double allowance(const char *text, int64_t calls) {
+    armq_case c = case_of(text);
+    return watch_allowance(&c, calls);
+}
+
+static void allowance_grows_with_the_work(void **state) {
+    (void)state;
+    assert_true(watch_allowance(NULL, 1) == 10.0);
+    double small = allowance("gemm_s8s8s32 tokens=1 n=1 k=1", 1);
+    assert_true(small > 10.0 && small < 10.1);
+    /* Ten times 5 GMAC at 0.5 GMAC/s is 100 s, and what the elements take. */
+    double large = allowance("gemm_s8s8s32 tokens=5 n=10000 k=100000", 1);
+    assert_true(large > 110.0);
+    assert_true(allowance("gemm_s8s8s32 tokens=5 n=10000 k=100000", 3) > 3 * (large - 10.0));
+    /* Ops without MACs; 29 and 10^12 elements. */
+    assert_true(allowance("quantize tokens=2048 k=14336 in=f16", 1) > 100.0);
+    assert_true(allowance("linear_w8a8 tokens=1000000000000 n=0 k=0", 1) > 1e6);
+    /* Packing touches all experts, whatever the number of tokens. */
+    assert_true(allowance("moe_w8a8 tokens=0 hidden=2048 intermediate=768 experts=128 top_k=8", 1) >
+                100.0);
+    watch_set_timeout(0.5);
+    assert_true(allowance("gemm_s8s8s32 tokens=5 n=10000 k=100000", 3) == 0.5);
+    watch_set_timeout(0);
+}
+
+static void patience_grows_with_the_work(void **state) {
+    (void)state;
+    armq_case small = case_of("gemm_s8s8s32 tokens=1 n=1 k=1"),
+              large = case_of("linear_w8a8 tokens=2048 n=4096 k=4096");
+    double little = watch_patience(&small);
+    assert_true(little >= 300.0 && little < 301.0);
+    assert_true(watch_patience(&large) > 6000.0);
+    watch_set_patience(2);
+    assert_true(watch_patience(&large) == 2.0);
+    watch_set_patience(0);
+}
+
+static void calls_are_steps(void **state) {
+    (void)state;
+    watch w = {0};
+    watch_call_begin(&w, 2.5);
+    assert_true(w.call_start > 0);
+    assert_int_equal(w.call_allowed, INT64_C(2500000000));
+    assert_int_equal(w.steps, 1);
+    watch_call_end(&w);
+    assert_int_equal(w.call_start, 0);
+    assert_int_equal(w.steps, 2);
+    watch_call_begin(&w, 1e30);
+    assert_int_equal(w.call_allowed, INT64_MAX);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_surviving_child_does_not_hide_a_crash),
+        cmocka_unit_test(standing_still_is_a_hang),
+        cmocka_unit_test(going_on_is_no_hang),
+        cmocka_unit_test(a_closed_connection_is_a_crash),
+        cmocka_unit_test(foreign_text_is_no_answer),
+        cmocka_unit_test(allowance_grows_with_the_work),
+        cmocka_unit_test(patience_grows_with_the_work),
+        cmocka_unit_test(calls_are_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
