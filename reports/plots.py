@@ -73,8 +73,9 @@ def _histogram(axes, row):
 
 
 def half_width_histograms(rows):
-    """One panel per row of the quality table that has a histogram; None if none has."""
-    rows = [row for row in rows if sum(row.histogram) > 0 and not row.exact]
+    """One panel per row of default data that has a histogram; None if none has."""
+    rows = [row for row in rows
+            if row.data == "default" and sum(row.histogram) > 0 and not row.exact]
     if not rows:
         return None
     columns = min(3, len(rows))

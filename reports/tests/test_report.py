@@ -186,7 +186,7 @@ class IntervalQuality(ReportCase):
             fx.case_record(1, quality=fx.quality(100, 2, 1e-6, 4e-6, sqnr=40.0, bins={12: 100})),
             fx.case_record(2, quality=fx.quality(300, 6, 3e-6, 9e-6, sqnr=36.0,
                                                  bins={12: 100, 13: 200})))
-        self.assertEqual(row.key, ("linear_w8a8", "vllm-w8a8", "bf16"))
+        self.assertEqual(row.key, ("linear_w8a8", "vllm-w8a8", "bf16", "default"))
         self.assertEqual((row.judged, row.ambiguous_share), (400, 0.02))
         self.assertEqual((row.half_median, row.half_max), (3e-6, 9e-6))
         self.assertEqual((row.sqnr_median, row.sqnr_min), (38.0, 36.0))
@@ -201,6 +201,14 @@ class IntervalQuality(ReportCase):
         self.assertEqual(model.weighted_median([(5, 0), (7, 2)]), 7)
         self.assertTrue(math.isnan(model.weighted_median([])))
 
+    def test_directed_data_stands_beside_and_has_no_target(self):
+        rows = self.rows(fx.case_record(1, quality=fx.quality(100, 0, 1e-6, 1e-6)),
+                         fx.case_record(2, data="subnormals", quality=fx.quality(50, 40, 1, 1)))
+        self.assertEqual([(row.data, row.judged) for row in rows],
+                         [("default", 100), ("directed", 50)])
+        self.assertEqual(rows[1].targets, [])
+        self.assertTrue(all(fine for _, fine in rows[0].targets))
+
     def test_over_target_is_marked(self):
         cases = [fx.case_record(1, quality=fx.quality(100, 3, 2.1e-5, 4e-5, bins={16: 100})),
                  fx.case_record(2, out="f32", quality=fx.quality(100, 100, 1e-6, 1e-6, 0.95,
@@ -209,8 +217,8 @@ class IntervalQuality(ReportCase):
         self.assertEqual(wide.targets, [("half-width", False), ("ambiguous", False)])
         self.assertEqual(used.targets, [("half-width", True), ("usage", False)])
         text = text_of(self.page([fx.run_record(2), *cases, fx.ledger_record(passed=2)]))
-        self.assertIn("linear_w8a8 vllm-w8a8 bf16 100 2.1e-5 ✗ over 4e-5 3 ✗ over –", text)
-        self.assertIn("linear_w8a8 vllm-w8a8 f32 100 1e-6 ✓ 1e-6 100 0.95 ✗ over", text)
+        self.assertIn("linear_w8a8 vllm-w8a8 bf16 default 100 2.1e-5 ✗ over 4e-5 3 ✗ over –", text)
+        self.assertIn("linear_w8a8 vllm-w8a8 f32 default 100 1e-6 ✓ 1e-6 100 0.95 ✗ over", text)
 
     def test_the_baseline_has_no_half_width_target(self):
         row, = self.rows(fx.case_record(1, op="linear_bf16", dialect="bf16",
