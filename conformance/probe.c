@@ -68,6 +68,7 @@ __attribute__((noreturn)) static void child(int fd, const provider_info *info) {
     setrlimit(RLIMIT_CORE, &no_core);
     signal(SIGINT, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    provider_keep_off_stdout();
     greeting g = {.info = *info};
     const armq_provider *provider =
         provider_open(info->spec, &g.info.fpcr_changed, g.error, sizeof g.error);

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conformance/fp_control.h"
 #include "kernels/api/features.h"
@@ -28,6 +29,11 @@ const armq_provider *const *providers_builtin(int64_t *count) {
     table[filled++] = &reference_provider;
     *count = filled;
     return table;
+}
+
+void provider_keep_off_stdout(void) {
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        close(STDOUT_FILENO); /* there is no stderr either */
 }
 
 bool provider_is_path(const char *spec) {

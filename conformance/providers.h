@@ -24,6 +24,10 @@ const armq_provider *const *providers_builtin(int64_t *count);
 const armq_provider *provider_open(const char *spec, bool *fpcr_changed, char *error,
                                    size_t error_bytes);
 
+/* To be called in a process that runs a library's code: what it prints goes to stderr, for stdout
+ * holds results. */
+void provider_keep_off_stdout(void);
+
 /* True if spec means a shared library. */
 bool provider_is_path(const char *spec);
 

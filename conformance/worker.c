@@ -124,6 +124,7 @@ __attribute__((noreturn)) static void worker_main(watch *shared, int fd, const p
     signal(SIGTTOU, SIG_IGN); /* it is no foreground process, and may still write */
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    provider_keep_off_stdout();
     watch_install(shared);
     work w = {p, checks, shared, NULL, count_threads()};
     w.opened = calloc((size_t)p->provider_count, sizeof *w.opened);

@@ -84,6 +84,21 @@ reported() {
     fi
 }
 
+# What a provider prints must not stand where the results do.
+stdout_is_clean() {
+    local name=print_ledger what="keeps stdout clean ($arch)" forged='^planned 1 = passed 1 '
+    status=0
+    "$program" --provider "$libraries/lib$name.so" --jobs 1 "${cases[@]}" \
+        >"$scratch/log" 2>"$scratch/err" || status=$?
+    if [ "$status" != 0 ] || grep -q "$forged" "$scratch/log"; then
+        verdict "exit status $status, or the provider's text is on stdout" "$name" "$what"
+    elif ! grep -q "$forged" "$scratch/err"; then
+        verdict "the provider's text is not on stderr" "$name" "$what"
+    else
+        verdict ok "$name" "$what"
+    fi
+}
+
 portable() {
     about 8 "${linear_cases[@]}"
     caught skip_k_block value 'y|element|wanted'
@@ -98,6 +113,7 @@ portable() {
     caught hang_in_query crash 'hang: .* in value'
     caught hang_in_release crash 'hang: .* in [a-z]+'
     caught odd_status value 'query returned .*77.* three is too many'
+    stdout_is_clean
     reported fast_math 'changed the floating-point control register'
     run crash_on_load
     if [ "$status" = 1 ] && grep -q 'died while it was loaded: SIGABRT' "$scratch/log" &&
