@@ -2,6 +2,8 @@
 /* armq-conform: judges kernels against the reference. Its words are in options.c, the order of
  * things is here. */
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -289,9 +291,35 @@ static void close_all(conform *s) {
     options_free(&s->options);
 }
 
+/* A file must not get the number of a standard stream, and with it what is meant for the screen. */
+static bool streams_are_open(void) {
+    bool has_stdout = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
+    int null;
+    do
+        null = open("/dev/null", O_RDWR);
+    while (null >= 0 && null <= STDERR_FILENO);
+    if (null >= 0)
+        close(null);
+    return has_stdout;
+}
+
+/* A full disk must not look like a success. */
+static bool stdout_is_written(void) {
+    bool bad = ferror(stdout);
+    if (fflush(stdout) == 0 && !bad)
+        return true;
+    fprintf(stderr, "armq-conform: stdout cannot be written%s%s\n", bad ? "" : ": ",
+            bad ? "" : strerror(errno));
+    return false;
+}
+
 int main(int argc, char **argv) {
     conform s = {0};
     int status = EXIT_ALL_PASSED;
+    if (!streams_are_open()) {
+        fputs("armq-conform: stdout is closed; /dev/null is allowed\n", stderr);
+        return EXIT_USAGE;
+    }
     find_program(&s, argv[0]);
     switch (options_parse(&s.options, argc, argv, stdout, stderr)) {
     case OPTIONS_ERROR:
@@ -304,5 +332,7 @@ int main(int argc, char **argv) {
         break;
     }
     close_all(&s);
+    if (!stdout_is_written() && status == EXIT_ALL_PASSED)
+        status = EXIT_FAILURES;
     return status;
 }
