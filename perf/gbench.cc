@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <memory>
+#include <string>
 
 namespace {
 
@@ -71,6 +73,52 @@ class Observer : public benchmark::BenchmarkReporter {
     benchmark::BenchmarkReporter *display_; /* Google Benchmark keeps it for the whole process */
 };
 
+/* The file of --benchmark_out. Google Benchmark itself does not look whether it can be written. */
+template <class Reporter> class File : public Reporter {
+  public:
+    template <class... Options>
+    explicit File(bool *lost, Options... options) : Reporter(options...), lost_(lost) {}
+
+    void Finalize() override {
+        Reporter::Finalize();
+        this->GetOutputStream().flush();
+        *lost_ = !this->GetOutputStream();
+    }
+
+  private:
+    bool *lost_;
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* csv is still a format */
+using CsvFile = File<benchmark::CSVReporter>;
+#pragma GCC diagnostic pop
+
+std::string out_path, out_format; /* of the file */
+
+std::string flag_or_variable(int argc, char **argv, const std::string &flag, const char *variable,
+                             const char *otherwise) {
+    const char *from = std::getenv(variable);
+    std::string value = from != nullptr ? from : otherwise;
+    for (int i = 1; i < argc; i++) {
+        const std::string word = argv[i];
+        if (word.compare(0, flag.size(), flag) == 0)
+            value = word.substr(flag.size());
+    }
+    return value;
+}
+
+std::unique_ptr<benchmark::BenchmarkReporter> new_file(bool *lost) {
+    if (out_path.empty())
+        return nullptr;
+    if (out_format == "csv")
+        return std::make_unique<CsvFile>(lost);
+    if (out_format == "console")
+        return std::make_unique<File<benchmark::ConsoleReporter>>(
+            lost, benchmark::ConsoleReporter::OO_None);
+    return std::make_unique<File<benchmark::JSONReporter>>(lost);
+}
+
 } // namespace
 
 void gbench_register(const char *name, gbench_function function, void *arg) {
@@ -98,6 +146,9 @@ void gbench_context(const char *key, const char *value) { benchmark::AddCustomCo
 
 void gbench_initialize(int *argc, char **argv) {
     benchmark::SetDefaultTimeUnit(benchmark::kMicrosecond);
+    out_path = flag_or_variable(*argc, argv, "--benchmark_out=", "BENCHMARK_OUT", "");
+    out_format =
+        flag_or_variable(*argc, argv, "--benchmark_out_format=", "BENCHMARK_OUT_FORMAT", "json");
     benchmark::Initialize(argc, argv, refuse_flag);
 }
 
@@ -105,7 +156,9 @@ void gbench_print_flags(void) { benchmark::PrintDefaultHelp(); }
 
 int64_t gbench_run(void (*each)(void *ctx, const gbench_result *result), void *ctx) {
     Observer observer(each, ctx);
-    const std::size_t matched = benchmark::RunSpecifiedBenchmarks(&observer);
+    bool lost = false;
+    const std::unique_ptr<benchmark::BenchmarkReporter> file = new_file(&lost);
+    const std::size_t matched = benchmark::RunSpecifiedBenchmarks(&observer, file.get());
     benchmark::Shutdown();
-    return static_cast<int64_t>(matched);
+    return lost ? -1 : static_cast<int64_t>(matched);
 }

@@ -43,7 +43,8 @@ typedef struct {
 } gbench_result;
 
 /* Runs (or lists) what --benchmark_filter matches. Returns how many benchmarks matched. `each` is
- * called for every line of the results as it is shown. */
+ * called for every line of the results as it is shown. -1: the file of --benchmark_out could not be
+ * written. */
 int64_t gbench_run(void (*each)(void *ctx, const gbench_result *result), void *ctx);
 
 #ifdef __cplusplus

@@ -135,6 +135,10 @@ static int time_all(bench_plan *plan) {
     const int64_t matched = plan->count > 0 ? gbench_run(note_result, plan) : 0;
     bench_run_close();
     timing = false;
+    if (matched < 0) {
+        fputs("armq-bench: the file of --benchmark_out cannot be written\n", stderr);
+        return EXIT_WRONG;
+    }
     if (matched == 0) {
         fputs("armq-bench: nothing ran\n", stderr);
         return EXIT_NOTHING;
@@ -168,6 +172,14 @@ static int bench(const bench_options *options) {
     return status;
 }
 
+/* A full disk must not look like a success. */
+static bool stdout_is_written(void) {
+    if (!ferror(stdout) && fflush(stdout) == 0)
+        return true;
+    fputs("armq-bench: stdout cannot be written\n", stderr);
+    return false;
+}
+
 int main(int argc, char **argv) {
     bench_options options;
     int status = EXIT_TIMED;
@@ -178,5 +190,7 @@ int main(int argc, char **argv) {
     else
         status = bench(&options);
     bench_options_free(&options);
+    if (!stdout_is_written() && status == EXIT_TIMED)
+        status = EXIT_WRONG;
     return status;
 }

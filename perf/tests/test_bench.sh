@@ -39,6 +39,24 @@ expect 2 "'--benchmark_zork'" "$small" --benchmark_zork
 expect 2 'No such file' "$small" --benchmark_out="$out/none/x.json"
 expect 3 'nothing ran' "$small" --provider neon --benchmark_filter=zork
 expect 3 'would not run at once' "$small" --provider neon --threads 1024
+for format in json csv console; do
+    expect 1 '--benchmark_out cannot be written' "$small" --provider neon "$fast" \
+        --benchmark_out=/dev/full "--benchmark_out_format=$format"
+    expect 0 'real_time' "$small" --provider neon "$fast" "--benchmark_out=$out/file" \
+        "--benchmark_out_format=$format"
+    if ! grep -q real_time "$out/file"; then
+        echo "nothing in the $format file"
+        failures=$((failures + 1))
+    fi
+done
+for arguments in "--list" "$fast"; do
+    status=0
+    "$bench" "$small" --provider neon "$arguments" >/dev/full 2>"$out/log" || status=$?
+    if [ "$status" != 1 ] || ! grep -q 'stdout cannot be written' "$out/log"; then
+        echo "armq-bench $arguments >/dev/full: status $status"
+        failures=$((failures + 1))
+    fi
+done
 ARMQ_CPU=cortex-a72 expect 3 'the CPU lacks' "$small" --provider i8mm
 
 # A CPU name in the environment means QEMU, on Arm machines too.
