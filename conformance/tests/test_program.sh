@@ -44,7 +44,8 @@ wanted 2 'stdout is closed' 'a run >&-'
 [ ! -s "$out/closed.jsonl" ] || failures=$((failures + 1))
 status=0
 "$conform" --provider naive "$small" >/dev/null 2>"$out/log" || status=$?
-wanted 0 '' 'a run >/dev/null'
+echo "status $status" >>"$out/log"
+wanted 0 'status 0' 'a run >/dev/null'
 
 [ "$failures" = 0 ]
 echo "armq-conform: all as wanted"
