@@ -187,18 +187,33 @@ void trial_leave(trial *t) {
 
 /* --- Set-up ----------------------------------------------------------------------------------- */
 
-static bool power_of_two(uint32_t value) { return value && (value & (value - 1)) == 0; }
+/* No page of any Arm kernel is larger, and nothing needs to be aligned to more than a page. */
+static const uint32_t largest_align = 64 << 10;
+
+static bool align_is_sane(uint32_t align) {
+    return align <= largest_align && (align & (align - 1)) == 0;
+}
 
 static bool support_is_sane(const armq_support *s, check_failure *failure) {
-    if (!power_of_two(s->workspace_align ? s->workspace_align : 1) ||
-        !power_of_two(s->packed_align ? s->packed_align : 1)) {
+    const uint32_t known = ((uint32_t)ARMQ_CLAIM_NONFINITE_ROW_NAN << 1) - 1;
+    if (!align_is_sane(s->workspace_align) || !align_is_sane(s->packed_align))
         failure_set(failure,
                     "query answers workspace_align = %" PRIu32 ", packed_align = %" PRIu32
-                    "; powers of two are allowed",
-                    s->workspace_align, s->packed_align);
-        return false;
-    }
-    return true;
+                    "; powers of two up to %" PRIu32 " are allowed",
+                    s->workspace_align, s->packed_align, largest_align);
+    else if (s->claims & ~known)
+        failure_set(failure, "query answers claims = 0x%" PRIx32 "; 0x%" PRIx32 " are unknown",
+                    s->claims, s->claims & ~known);
+    else if (!memchr(s->kernel, '\0', sizeof s->kernel))
+        failure_set(failure, "query answers a kernel name without an end");
+    else if (s->tile_m < 1 || s->tile_n < 1 || s->tile_k < 1)
+        failure_set(failure,
+                    "query answers tiles of %" PRId64 " x %" PRId64 " x %" PRId64
+                    "; 1 and more are allowed (edge sweeps derive from them)",
+                    s->tile_m, s->tile_n, s->tile_k);
+    else
+        return true;
+    return false;
 }
 
 static bool open_buffers(trial *t, guard_side side, check_failure *failure) {
@@ -341,9 +356,11 @@ static trial_state query(trial *t, check_failure *failure) {
     armq_status status = t->provider->query(&t->c.desc, &t->support);
     trial_leave(t);
     t->support.reason[sizeof t->support.reason - 1] = '\0';
-    t->support.kernel[sizeof t->support.kernel - 1] = '\0';
-    if (status == ARMQ_OK)
-        return TRIAL_READY;
+    if (status == ARMQ_OK) {
+        bool sane = support_is_sane(&t->support, failure);
+        t->support.kernel[sizeof t->support.kernel - 1] = '\0';
+        return sane ? TRIAL_READY : TRIAL_BROKEN;
+    }
     if (status == ARMQ_UNSUPPORTED)
         return TRIAL_REFUSED;
     failure_set(failure,
@@ -361,15 +378,15 @@ static trial_state start(trial *t, guard_side side, check_failure *failure) {
     if (answer != TRIAL_READY)
         return answer;
     if (t->c.sparse)
-        return support_is_sane(&t->support, failure) ? TRIAL_READY : TRIAL_BROKEN;
+        return TRIAL_READY;
     operand_shapes(&t->c, &t->support, t->shapes);
     if (!t->large && !t->in && !(t->in = inputs_get(&t->c))) {
         failure_set(failure, "cannot generate the inputs: no memory, or no data=%s for this op",
                     data_kind_name(t->c.data));
         return TRIAL_BROKEN;
     }
-    if (!support_is_sane(&t->support, failure) || !open_buffers(t, side, failure) ||
-        !allocate_base(t, failure) || !trial_place(t, side, failure) ||
+    if (!open_buffers(t, side, failure) || !allocate_base(t, failure) ||
+        !trial_place(t, side, failure) ||
         !trial_runs(t, &(call_options){.side = side}, "run", failure))
         return TRIAL_BROKEN;
     trial_copy_outputs(t, t->base);

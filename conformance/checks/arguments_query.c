@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <string.h>
 
 #include "conformance/checks/arguments.h"
@@ -230,7 +231,29 @@ static bool refuses(trial *t, const armq_desc *d, const char *what, check_failur
     return false;
 }
 
+/* The longest K that query says it has must be one that it takes. */
+static bool takes_max_k(trial *t, check_failure *failure) {
+    armq_desc d = t->c.desc;
+    armq_support support;
+    if (!d.k || is_moe(&d))
+        return true;
+    d.tokens = d.n = d.n ? 1 : 0;
+    d.k = t->support.max_k < INT32_MAX ? t->support.max_k : INT32_MAX;
+    d.k -= d.group_size ? d.k % d.group_size : 0;
+    memset(&support, 0, sizeof support);
+    support.size = sizeof support;
+    trial_enter(t);
+    armq_status status = t->provider->query(&d, &support);
+    trial_leave(t);
+    if (status != ARMQ_OK)
+        failure_set(failure, "query says max_k = %" PRId64 " and refuses k = %" PRId64 ": %.120s",
+                    t->support.max_k, d.k, support.reason);
+    return status == ARMQ_OK;
+}
+
 bool arguments_of_query(trial *t, check_failure *failure) {
+    if (!takes_max_k(t, failure))
+        return false;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         armq_desc d = t->c.desc;
         if (table[i].spoil(t, &d) && !refuses(t, &d, table[i].what, failure))

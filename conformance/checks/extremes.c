@@ -7,6 +7,7 @@
 
 #include "conformance/check.h"
 #include "kernels/api/describe.h"
+#include "kernels/api/dialects.h"
 #include "kernels/api/names.h"
 
 /* Rows of each kind that differ in more than their numbers (harness/generate.h). */
@@ -78,11 +79,30 @@ static check_status edge_weights(trial *t, check_result *out) {
     return judge_derived(t, &c, NULL, "data=extremes", out);
 }
 
+/* Who claims a longer K than int32 accumulators have splits it, and shows that here. */
+static bool claims_more_than_int32(const trial *t) {
+    const armq_desc *d = &t->c.desc;
+    return d->format == ARMQ_WEIGHT_S8 && d->k > 0 && !armq_op_is_moe(d->op) &&
+           t->support.max_k > armq_max_k(d->op, &d->dialect);
+}
+
+static check_status longest_k(trial *t, check_result *out) {
+    enum { LONG_K = 1 << 18, LONG_N = 2 };
+    armq_case c = t->c;
+    c.data = DATA_EXTREMES;
+    c.desc.tokens = AT_LEAST;
+    c.desc.n = LONG_N;
+    c.desc.k = t->support.max_k < LONG_K ? t->support.max_k : LONG_K;
+    return judge_derived(t, &c, NULL, "data=extremes with the longest k", out);
+}
+
 check_status check_extremes(trial *t, check_result *out) {
     check_status status = check_skip(out, "x is empty, and there are no weights");
     if (t->c.desc.in != ARMQ_DTYPE_S8 && armq_x_row(&t->c.desc) > 0)
         status = directed_rows(t, out);
     if (status != CHECK_FAILED && t->c.desc.format != ARMQ_WEIGHT_NONE)
         status = edge_weights(t, out);
+    if (status != CHECK_FAILED && claims_more_than_int32(t))
+        status = longest_k(t, out);
     return status;
 }

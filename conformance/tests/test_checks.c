@@ -291,6 +291,42 @@ static armq_status accepts_any_k(const armq_desc *d, armq_support *support) {
     return status == ARMQ_UNSUPPORTED ? ARMQ_OK : status;
 }
 
+/* What query answers must make sense. */
+#define ANSWERS(name, change)                                                                      \
+    static armq_status name(const armq_desc *d, armq_support *support) {                           \
+        armq_status status = naive_provider.query(d, support);                                     \
+        change;                                                                                    \
+        return status;                                                                             \
+    }
+ANSWERS(huge_align, support->packed_align = UINT32_C(1) << 31)
+ANSWERS(odd_align, support->workspace_align = 48)
+ANSWERS(unknown_claims, support->claims = UINT32_MAX)
+ANSWERS(negative_tile, support->tile_m = -5)
+ANSWERS(endless_name, memset(support->kernel, 'k', sizeof support->kernel))
+ANSWERS(lies_about_max_k, support->max_k = INT64_MAX)
+
+/* Takes any K, and its accumulator is an int32 nevertheless. */
+static armq_status unlimited(const armq_desc *d, armq_support *support) {
+    armq_desc shorter = *d;
+    shorter.k = d->k > 40 ? 40 : d->k;
+    armq_status status = naive_provider.query(&shorter, support);
+    support->max_k = INT64_MAX;
+    return status;
+}
+
+static armq_status wraps(const armq_desc *d, const void *plan, const armq_args *args) {
+    armq_desc shorter = *d;
+    shorter.k = d->k > 40 ? 40 : d->k;
+    return naive_provider.run(&shorter, plan, args);
+}
+
+static armq_status packs_start(const armq_desc *d, int32_t which, int64_t first, int64_t last,
+                               const armq_weights *weights, void *packed) {
+    armq_desc shorter = *d;
+    shorter.k = d->k > 40 ? 40 : d->k;
+    return naive_provider.pack(&shorter, which, first, last, weights, packed);
+}
+
 static armq_status gives_no_reason(const armq_desc *d, armq_support *support) {
     armq_status status = naive_provider.query(d, support);
     support->reason[0] = '\0';
@@ -374,6 +410,14 @@ static const struct {
     {"poison", LINEAR, .run = swallows_nan, .words = "wanted NaN"},
     {"arguments", LINEAR, .run = takes_anything, .words = "run accepts args.size = 0"},
     {"arguments", LINEAR, .run = writes_then_refuses, .words = "only after writing y"},
+    {"value", LINEAR, .query = huge_align, .words = "packed_align = 2147483648"},
+    {"value", LINEAR, .query = odd_align, .words = "workspace_align = 48"},
+    {"value", LINEAR, .query = unknown_claims, .words = "are unknown"},
+    {"value", LINEAR, .query = negative_tile, .words = "tiles of -5 x"},
+    {"value", LINEAR, .query = endless_name, .words = "without an end"},
+    {"arguments", LINEAR, .query = lies_about_max_k, .words = "and refuses k = 2147483647"},
+    {"extremes", LINEAR, .query = unlimited, .run = wraps, .pack = packs_start,
+     .words = "data=extremes with the longest k"},
     {"arguments", LINEAR, .query = accepts_any_k, .words = "k = max_k + 1"},
     {"arguments", LINEAR, .query = gives_no_reason, .words = "without a reason"},
     {"arguments", LINEAR, .pack = packs_anything, .words = "pack accepts weights.size = 0"},
