@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conformance/check.h"
+#include "conformance/content.h"
 #include "conformance/probe.h"
 #include "harness/machine.h"
 
@@ -38,11 +39,15 @@ static bool describe(provider_info *info, double timeout, FILE *err) {
             fprintf(err, "armq-conform: --provider: %s\n", error);
         return provider != NULL;
     }
+    uint64_t content = 0;
+    bool has_content = content_hash(info->spec, &content);
     probe *p = probe_open(info, timeout, error, sizeof error);
     if (!p) {
         fprintf(err, "armq-conform: --provider '%s': %s\n", info->spec, error);
         return false;
     }
+    info->content = content; /* probe_open has filled the rest anew */
+    info->has_content = has_content;
     probe_close(p);
     return true;
 }

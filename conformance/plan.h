@@ -12,6 +12,8 @@ typedef struct {
     char name[PROVIDER_NAME_MAX];
     char version[64];
     uint64_t required; /* ARMQ_FEATURE_* */
+    uint64_t content;  /* content_hash of a library, as it was when it was first loaded */
+    bool has_content;  /* false: built in, or it cannot be read */
     bool runs_here;
     char why[256];     /* why not, if !runs_here or broken */
     bool broken;       /* a library that died while it was loaded: all of its cases crashed */

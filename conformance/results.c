@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "conformance/check.h"
+#include "conformance/content.h"
 #include "conformance/version.h"
 #include "harness/machine.h"
 #include "kernels/api/features.h"
@@ -87,6 +88,8 @@ static json_t *provider_record(const provider_info *info) {
     set(record, "name", text(info->name));
     set(record, "version", text(info->version));
     set(record, "spec", text(info->spec));
+    if (info->has_content)
+        set(record, "content", hex(info->content));
     set(record, "required", flag_names(info->required, armq_feature_name));
     set(record, "runs_here", json_boolean(info->runs_here && !info->broken));
     set(record, "why", text(info->why));
@@ -104,6 +107,7 @@ static json_t *started_now(void) {
 
 json_t *results_run_record(const plan *p, int argc, char **argv) {
     json_t *record = json_object(), *command = json_array(), *providers = json_array();
+    uint64_t program;
     for (int i = 0; i < argc; i++)
         json_array_append_new(command, text(argv[i]));
     for (int64_t i = 0; i < p->provider_count; i++)
@@ -111,6 +115,8 @@ json_t *results_run_record(const plan *p, int argc, char **argv) {
     set(record, "type", json_string("run"));
     set(record, "schema", json_integer(RESULTS_SCHEMA));
     set(record, "armq", json_string(ARMQ_VERSION));
+    if (content_of_program(&program))
+        set(record, "program", hex(program));
     set(record, "started", started_now());
     set(record, "command", command);
     set(record, "machine", machine_json());

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conformance/content.h"
 #include "conformance/results.h"
 #include "conformance/version.h"
 #include "harness/machine.h"
@@ -49,6 +50,46 @@ static bool same_machine(const reader *r, const json_t *then) {
     return same;
 }
 
+/* Results of two builds must not stand in one file: they are of two different things. A hash that
+ * is not there cannot be compared, and is as good as another one. */
+static bool is_hash(const char *then, bool known, uint64_t now) {
+    char text[32];
+    snprintf(text, sizeof text, "0x%016" PRIx64, now);
+    return known && strcmp(then, text) == 0;
+}
+
+static const json_t *record_of(const json_t *run, const char *provider) {
+    const json_t *providers = json_object_get(run, "providers"), *record;
+    size_t i;
+    json_array_foreach(providers, i, record) {
+        if (strcmp(string_of(record, "name"), provider) == 0)
+            return record;
+    }
+    return NULL;
+}
+
+static bool same_builds(const reader *r, const json_t *run) {
+    uint64_t now = 0;
+    bool known = content_of_program(&now);
+    if (!is_hash(string_of(run, "program"), known, now))
+        return refuse(r,
+                      "it was written by another build of armq-conform (content %s, this one is "
+                      "0x%016" PRIx64 "); start anew, with --json",
+                      *string_of(run, "program") ? string_of(run, "program") : "unknown", now);
+    for (int64_t i = 0; i < r->plan->provider_count; i++) {
+        const provider_info *info = &r->plan->providers[i];
+        const char *then = string_of(record_of(run, info->name), "content");
+        if (!*then && !provider_is_path(info->spec))
+            continue; /* built in, then and now */
+        if (!is_hash(then, info->has_content, info->content))
+            return refuse(r,
+                          "provider %s was another build when it was written (content %s, '%s' is "
+                          "0x%016" PRIx64 "); start anew, with --json",
+                          info->name, *then ? then : "unknown", info->spec, info->content);
+    }
+    return true;
+}
+
 static bool read_run(const reader *r, const json_t *record) {
     char hash[32];
     if (strcmp(string_of(record, "type"), "run") != 0)
@@ -64,7 +105,7 @@ static bool read_run(const reader *r, const json_t *record) {
                       "it is the result of another plan (%" PRId64 " cases, here %" PRId64
                       "): providers, cases and checks must be those of its 'command'",
                       planned, r->plan->count);
-    return same_machine(r, json_object_get(record, "machine"));
+    return same_machine(r, json_object_get(record, "machine")) && same_builds(r, record);
 }
 
 static bool read_case(const reader *r, const json_t *record) {

@@ -47,5 +47,40 @@ status=0
 echo "status $status" >>"$out/log"
 wanted 0 'status 0' 'a run >/dev/null'
 
+# --- Results of two builds are not mixed ----------------------------------------------------------
+
+libraries=$build/aarch64/broken
+cp "$libraries/libprint_ledger.so" "$out/lib.so"
+expect 0 'passed 2' --provider "$out/lib.so" --json "$out/two.jsonl" "$small"
+sed -i '2,$d' "$out/two.jsonl" # as if it had been killed at once
+cp "$out/two.jsonl" "$out/one.jsonl"
+expect 0 'passed 2' --provider "$out/lib.so" --resume "$out/one.jsonl" "$small"
+printf '\0' >>"$out/lib.so" # the same code in another file
+cp "$out/two.jsonl" "$out/before.jsonl"
+expect 2 'provider print-ledger was another build' \
+    --provider "$out/lib.so" --resume "$out/two.jsonl" "$small"
+cmp -s "$out/two.jsonl" "$out/before.jsonl" || failures=$((failures + 1))
+sed 's/"program":"0x[0-9a-f]*"/"program":"0x0123456789abcdef"/' "$out/two.jsonl" >"$out/other.jsonl"
+expect 2 'another build of armq-conform (content 0x0123456789abcdef' \
+    --provider "$out/lib.so" --resume "$out/other.jsonl" "$small"
+sed 's/"program":"0x[0-9a-f]*",//' "$out/two.jsonl" >"$out/older.jsonl"
+expect 2 'another build of armq-conform (content unknown' \
+    --provider "$out/lib.so" --resume "$out/older.jsonl" "$small"
+# Not the emulator's hash.
+program=$(sed -n 's/.*"program":"\(0x[0-9a-f]*\)".*/\1/p' "$out/two.jsonl")
+computed=$(/usr/bin/python3 - "$build/aarch64/armq-conform" <<'END'
+import sys
+
+value = 0xCBF29CE484222325
+for byte in open(sys.argv[1], "rb").read():
+    value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+print(f"0x{value:016x}")
+END
+)
+if [ "$program" != "$computed" ]; then
+    echo "program is $program, the file's hash is $computed"
+    failures=$((failures + 1))
+fi
+
 [ "$failures" = 0 ]
 echo "armq-conform: all as wanted"
