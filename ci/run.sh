@@ -43,6 +43,8 @@ done
 stage "benchmark, sweep quick" bench
 stage "report" /usr/bin/python3 -B -m reports.report --conform "$out"/conform-*.jsonl \
     --bench "$out/bench.json" --out "$out/report.html"
+# What passes, per op, dialect and provider: the README's table.
+/usr/bin/python3 -B -m reports.table "$out/conform-ci.jsonl" >"$out/table.md" || status=1
 
 echo
 echo "== summary"
