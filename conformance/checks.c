@@ -117,7 +117,7 @@ bool check_judge_last(trial *t, const char *what, check_failure *failure) {
         trial_copy_outputs(t, got);
         ok = judge_arrays(t, got, what, failure);
     } else {
-        failure_set(failure, "%s: no memory for a copy of the outputs", what);
+        failure_unjudged(failure, "%s: not enough memory for a copy of the outputs", what);
     }
     for (int id = 0; id < OPERAND_COUNT; id++)
         free(got[id]);
@@ -135,22 +135,34 @@ static void run_check(int index, trial *t) {
         out->status = check_skip(out, "large case");
     else
         out->status = check_table[index].run(t, out);
+    bool unjudged = out->status == CHECK_FAILED && out->failure.unjudged;
+    if (unjudged)
+        out->status = check_skip(out, "%.*s", (int)sizeof out->note - 1, out->failure.detail);
     /* A check may have written either on its way to another verdict. */
     if (out->status != CHECK_SKIPPED)
         out->note[0] = '\0';
     if (out->status != CHECK_FAILED)
-        memset(&out->failure, 0, sizeof out->failure);
+        out->failure = (check_failure){.unjudged = unjudged};
 }
 
-/* FAILED if a check failed; SKIPPED if none could be run; else PASSED. */
+/* FAILED if a check failed; SKIPPED if none could be run, or one not for want of memory; else
+ * PASSED. */
 static void conclude(case_result *result) {
-    int passed = 0, failed = 0;
+    int passed = 0, failed = 0, unjudged = -1;
     for (int i = 0; i < check_count(); i++) {
         passed += result->checks[i].status == CHECK_PASSED;
         failed += result->checks[i].status == CHECK_FAILED;
+        if (unjudged < 0 && result->checks[i].failure.unjudged)
+            unjudged = i;
     }
-    result->status = failed ? CASE_FAILED : passed ? CASE_PASSED : CASE_SKIPPED;
-    if (result->status == CASE_SKIPPED)
+    bool judged = passed > 0 && unjudged < 0;
+    result->status = failed ? CASE_FAILED : judged ? CASE_PASSED : CASE_SKIPPED;
+    if (result->status != CASE_SKIPPED)
+        return;
+    if (unjudged >= 0)
+        snprintf(result->reason, sizeof result->reason, "%s: %s", check_table[unjudged].name,
+                 result->checks[unjudged].note);
+    else
         snprintf(result->reason, sizeof result->reason, "none of the selected checks applies");
 }
 

@@ -260,8 +260,9 @@ static bool judge_open(judge *s, const judgement *j, int64_t columns, int64_t el
     s->halves = calloc((size_t)s->half_capacity + 1, sizeof *s->halves);
     if (s->reference && s->intervals && s->columns && s->q && s->halves)
         return true;
+    j->failure->unjudged = true;
     snprintf(j->failure->detail, sizeof j->failure->detail,
-             "cannot judge: the reference does not have this op, or memory is short");
+             "not enough memory to judge (or the reference does not have this op)");
     judge_close(s);
     return false;
 }

@@ -27,6 +27,7 @@ enum { RESULT_CHECKS_MAX = 24, RESULT_HISTOGRAM = 24 };
 /* What went wrong, first or worst place. */
 typedef struct {
     char detail[320]; /* a sentence */
+    bool unjudged;    /* the harness lacked memory: no fault of the provider */
     bool has_element; /* the fields below hold */
     char operand[24]; /* "y", "scales", ... */
     int64_t row, column;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conformance/fp_control.h"
+#include "conformance/headroom.h"
 #include "harness/generate.h"
 #include "kernels/api/names.h"
 #include "reference/formats.h"
@@ -29,6 +30,14 @@ void failure_set(check_failure *failure, const char *format, ...) {
     va_start(args, format);
     vsnprintf(failure->detail, sizeof failure->detail, format, args);
     va_end(args);
+}
+
+void failure_unjudged(check_failure *failure, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(failure->detail, sizeof failure->detail, format, args);
+    va_end(args);
+    failure->unjudged = true;
 }
 
 void failure_element(check_failure *failure, const char *operand, int64_t row, int64_t column,
@@ -216,12 +225,41 @@ static bool support_is_sane(const armq_support *s, check_failure *failure) {
     return false;
 }
 
+/* Beyond any address space: not memory is short, but query answers nonsense. */
+static const size_t largest_buffer = (size_t)1 << 46;
+
+/* So much at once that the system might end a process rather than refuse: looked for beforehand. */
+static const double much_memory = 256.0 * 1048576.0;
+
+static bool memory_suffices(const trial *t, check_failure *failure) {
+    double needed = 0.0;
+    for (operand_id id = 0; id < OPERAND_COUNT; id++) /* and a copy, unless the case is large */
+        if (t->shapes[id].present)
+            needed += (t->large ? 1.0 : 2.0) * (double)t->shapes[id].bytes;
+    double available = needed > much_memory ? headroom_bytes() : needed;
+    if (needed > available)
+        failure_unjudged(failure, "not enough memory: %.3g GB are needed, %.3g GB are available",
+                         needed * 1e-9, available * 1e-9);
+    return needed <= available;
+}
+
+static bool sizes_are_sane(const trial *t, check_failure *failure) {
+    for (operand_id id = OPERAND_PACKED; id <= OPERAND_WORKSPACE; id++)
+        if (t->shapes[id].present && t->shapes[id].bytes > largest_buffer) {
+            failure_set(failure, "query asks for a %s of %zu bytes", t->shapes[id].name,
+                        t->shapes[id].bytes);
+            return false;
+        }
+    return true;
+}
+
 static bool open_buffers(trial *t, guard_side side, check_failure *failure) {
     for (operand_id id = 0; id < OPERAND_COUNT; id++) {
         const operand_shape *shape = &t->shapes[id];
         if (shape->present &&
             !guard_open(&t->buffers[id], shape->name, shape->bytes, shape->align, side)) {
-            failure_set(failure, "no memory for %s (%zu bytes)", shape->name, shape->bytes);
+            failure_unjudged(failure, "not enough memory for %s (%zu bytes)", shape->name,
+                             shape->bytes);
             return false;
         }
     }
@@ -251,7 +289,8 @@ static bool keep_packed(trial *t, check_failure *failure) {
         if (!t->packed[which])
             t->packed[which] = malloc(g->bytes);
         if (!t->packed[which]) {
-            failure_set(failure, "no memory for a copy of %s", g->name);
+            failure_unjudged(failure, "not enough memory for a copy of %s (%zu bytes)", g->name,
+                             g->bytes);
             return false;
         }
         memcpy(t->packed[which], g->data, g->bytes);
@@ -342,7 +381,8 @@ static bool allocate_base(trial *t, check_failure *failure) {
             continue;
         t->base[id] = malloc((size_t)(shape->rows * shape->row) * armq_dtype_bytes(shape->dtype));
         if (!t->base[id]) {
-            failure_set(failure, "no memory for a copy of %s", shape->name);
+            failure_unjudged(failure, "not enough memory for a copy of %s (%zu bytes)", shape->name,
+                             shape->bytes);
             return false;
         }
     }
@@ -380,9 +420,11 @@ static trial_state start(trial *t, guard_side side, check_failure *failure) {
     if (t->c.sparse)
         return TRIAL_READY;
     operand_shapes(&t->c, &t->support, t->shapes);
+    if (!sizes_are_sane(t, failure) || !memory_suffices(t, failure))
+        return TRIAL_BROKEN;
     if (!t->large && !t->in && !(t->in = inputs_get(&t->c))) {
-        failure_set(failure, "cannot generate the inputs: no memory, or no data=%s for this op",
-                    data_kind_name(t->c.data));
+        failure_unjudged(failure, "not enough memory for the inputs (or no data=%s for this op)",
+                         data_kind_name(t->c.data));
         return TRIAL_BROKEN;
     }
     if (!open_buffers(t, side, failure) || !allocate_base(t, failure) ||
@@ -418,8 +460,12 @@ bool trial_open(trial *t, const armq_case *c, const armq_provider *provider, cas
         result->input_hash = c->sparse ? 0 : input_hash(t);
         return true;
     }
-    result->status = state == TRIAL_REFUSED ? CASE_SKIPPED : CASE_FAILED;
-    if (state == TRIAL_REFUSED)
+    bool unjudged = state == TRIAL_BROKEN && failure->unjudged;
+    result->status = state == TRIAL_REFUSED || unjudged ? CASE_SKIPPED : CASE_FAILED;
+    if (unjudged)
+        snprintf(result->reason, sizeof result->reason, "%.*s", (int)sizeof result->reason - 1,
+                 failure->detail);
+    else if (state == TRIAL_REFUSED)
         snprintf(result->reason, sizeof result->reason, "%s",
                  t->support.reason[0] ? t->support.reason : "refused by query without a reason");
     return false;
@@ -500,6 +546,9 @@ armq_status trial_call(trial *t, const call_options *options) {
 }
 
 bool trial_runs(trial *t, const call_options *options, const char *what, check_failure *failure) {
+    bool ready = t->placed && t->side == options->side;
+    if (!ready && !trial_place(t, options->side, failure))
+        return false;
     armq_status status = trial_call(t, options);
     return status == ARMQ_OK ? true : call_failed(failure, what, status);
 }

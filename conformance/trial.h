@@ -61,8 +61,8 @@ typedef enum {
 
 /* A case of memory=sparse is only queried: the check overflow does the rest.
  * Else: queries, allocates, generates, packs, prepares and makes the base run. False if the
- * provider refused (result->status = SKIPPED with its reason) or failed (*failure is filled,
- * result->status = FAILED). Close it in any case. */
+ * provider refused or memory is short (result->status = SKIPPED with a reason) or failed (*failure
+ * is filled, result->status = FAILED). Close it in any case. */
 bool trial_open(trial *t, const armq_case *c, const armq_provider *provider, case_result *result,
                 watch *w, check_failure *failure);
 void trial_close(trial *t);
@@ -129,6 +129,10 @@ bool trial_is_large(const armq_case *c);
 /* Formats failure->detail. */
 __attribute__((format(printf, 2, 3))) void failure_set(check_failure *failure, const char *format,
                                                        ...);
+
+/* For what the harness itself cannot do: the check is then skipped, and not failed. */
+__attribute__((format(printf, 2, 3))) void failure_unjudged(check_failure *failure,
+                                                            const char *format, ...);
 
 /* Says which element differs: fills the element fields too. */
 void failure_element(check_failure *failure, const char *operand, int64_t row, int64_t column,

@@ -259,7 +259,9 @@ static worker_event died(worker *w, int status) {
                  sigabbrev_np(number), place(s));
         return finish(w, CASE_FAILED, overflow ? "overflow" : "memory", detail);
     }
-    if (number && s->fault_address)
+    if (number == SIGKILL)
+        snprintf(detail, sizeof detail, "SIGKILL (for want of memory?) in %s", place(s));
+    else if (number && s->fault_address)
         snprintf(detail, sizeof detail, "SIG%s at address 0x%" PRIx64 " in %s",
                  sigabbrev_np(number), s->fault_address, place(s));
     else if (number)

@@ -80,7 +80,7 @@ static bool prepare(far_call *call, check_failure *failure) {
                              call->e->data.at[OPERAND_PACKED + 1]};
     for (int id = OPERAND_PACKED; id <= OPERAND_PACKED2; id++)
         if (call->e->regions[id].mapping && !sparse_settle(&call->e->regions[id])) {
-            failure_set(failure, "no memory for the packed weights");
+            failure_unjudged(failure, "not enough memory for the packed weights");
             return false;
         }
     if (!provider->prepare)
@@ -103,7 +103,7 @@ static bool judge_embedded(const far_call *call, check_failure *failure) {
                    .failure = failure};
     bool ok = embed_outputs(e, got);
     if (!ok)
-        failure_set(failure, "no memory for a copy of the outputs");
+        failure_unjudged(failure, "not enough memory for a copy of the outputs");
     ok = ok && judge_outputs(&j, 0);
     if (!ok && failure->has_element && e->small.desc.n != e->large.desc.n) {
         char where[64];

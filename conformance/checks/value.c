@@ -23,7 +23,7 @@ static bool all_accumulators(const trial *t, judgement *j) {
     case FREIVALDS_EQUAL:
         return true;
     case FREIVALDS_NO_MEMORY:
-        failure_set(j->failure, "no memory for Freivalds' check");
+        failure_unjudged(j->failure, "not enough memory for Freivalds' check");
         return false;
     default:
         if (judge_rows(j, &row, 1))
