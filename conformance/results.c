@@ -334,6 +334,11 @@ static void print_quoted(FILE *out, const char *value) {
     fputc('\'', out);
 }
 
+static bool is_plain(const char *value) {
+    return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "_-+./,:@%")] == '\0';
+}
+
 char *results_reproduce(const plan *p, const plan_task *t, const options *o, const char *program) {
     char *result = NULL, line[CASE_TEXT_MAX];
     size_t bytes = 0;
@@ -343,7 +348,11 @@ char *results_reproduce(const plan *p, const plan_task *t, const options *o, con
         return NULL;
     if (machine()->emulated && getenv("ARMQ_CPU"))
         fprintf(out, "ARMQ_CPU=%s ", getenv("ARMQ_CPU"));
-    fprintf(out, "%s --provider ", program);
+    if (is_plain(program))
+        fputs(program, out);
+    else
+        print_quoted(out, program);
+    fputs(" --provider ", out);
     if (provider_is_path(spec))
         print_quoted(out, spec);
     else

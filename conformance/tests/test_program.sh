@@ -82,6 +82,32 @@ if [ "$program" != "$computed" ]; then
     failures=$((failures + 1))
 fi
 
+# --- The line that reproduces a failure does, when it is pasted ----------------------------------
+
+# reproduces PROGRAM LIBRARY ARGUMENT...: the line printed for the first failure gives the same one.
+reproduces() {
+    local program=$1 library=$2 line first
+    shift 2
+    "$program" --provider "$library" "$@" >"$out/first" 2>&1 || true
+    line=$(sed -n '/^ *reproduce: /{s///p;q}' "$out/first")
+    first=$(grep -m 1 '^FAIL ' "$out/first") || true
+    status=0
+    bash -c "$line" >"$out/log" 2>&1 || status=$?
+    wanted 1 "${first:-no failure}" "$line"
+}
+
+odd="$out/it's a \"folder\" & more"
+native=$build/$(uname -m | sed s/arm64/aarch64/)
+mkdir "$odd"
+cp "$libraries/libforget_bias.so" "$odd/arm.so"
+cp "$native/broken/libforget_bias.so" "$odd/native.so"
+cp "$native/armq-conform" "$odd/armq-conform"
+biased='linear_w8a8 tokens=2,3 n=9 k=80 bias=f32 dialect=kleidi-w8a8'
+reproduces "$conform" "$odd/arm.so" "$biased"
+reproduces "$conform" "$odd/arm.so" --sweep linear-ci --filter 'bias=f32' --seed 7 --timeout 20 \
+    --check value,memory
+reproduces "$odd/armq-conform" "$odd/native.so" "$biased"
+
 # --- Memory that the harness lacks is nobody's failure -------------------------------------------
 
 # limited KIBIBYTES ARGUMENT...: natively, for an emulator needs memory of its own.
