@@ -159,6 +159,7 @@ done
 step golden tally build/armq-golden reference/golden
 [ ! -e conformance/tests/broken/run.sh ] ||
     step broken-providers tally bash conformance/tests/broken/run.sh
+step example tally bash conformance/tests/example.sh
 
 if [ "$arm" ]; then
     step conform-native ledger build/armq-conform --sweep ci --jobs "$jobs" \
