@@ -60,9 +60,8 @@ static armq_weights weights_of(const armq_desc *d, int64_t n, int64_t k, uint64_
     for (size_t i = 0; scales && i < rows; i++)
         scales[i] = 0.01f * (float)(1 + i % 5) / sqrtf((float)(k + 1));
     weights.scales = scales;
-    char *bias =
-        guarded(d->bias_dtype == ARMQ_DTYPE_NONE ? 0 : rows * armq_dtype_bytes(d->bias_dtype),
-                armq_dtype_bytes(d->bias_dtype) | 1, 0);
+    const size_t element = armq_dtype_bytes(d->bias_dtype); /* 0: no bias */
+    char *bias = guarded(rows * element, element ? element : 1, 0);
     for (size_t i = 0; bias && i < rows; i++)
         armq_store(d->bias_dtype, bias, (int64_t)i, (double)(i % 9) * 0.25 - 1);
     weights.bias = bias;
