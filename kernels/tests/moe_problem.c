@@ -229,8 +229,10 @@ static void expert(const moe_problem *p, int64_t e, const double *x_row, double 
     const int64_t hidden = d->hidden, inner = d->intermediate;
     double *x = calloc((size_t)(hidden + 3 * inner) + 1, sizeof *x);
     double *y13 = x + hidden, *h = y13 + 2 * inner;
-    if (!x)
+    if (!x) {
         fail_msg("no memory");
+        return;
+    }
     for (int64_t i = 0; i < hidden; i++)
         x[i] = x_row[i];
     const double scale = quantize(&d->dialect, x, hidden);

@@ -292,8 +292,10 @@ static void biases(const armq_provider *provider, armq_op op) {
     for (int64_t i = 0; i < 21; i++)
         p.router[i] = (float)(1 << i % 7);
     float *bias = (float *)(uintptr_t)p.w2.bias;
-    for (int64_t i = 0; i < spec.experts * spec.hidden; i++)
-        bias[i] = (float)(1000 * (i / spec.hidden) + i % spec.hidden);
+    for (int64_t i = 0; i < spec.experts * spec.hidden; i++) {
+        const int64_t expert = i / spec.hidden;
+        bias[i] = (float)(1000 * expert + i % spec.hidden);
+    }
     const float *y = moe_run(provider, &p, NULL);
     for (int64_t t = 0; t < spec.tokens; t++)
         for (int64_t i = 0; i < spec.hidden; i++) {
