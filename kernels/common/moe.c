@@ -286,7 +286,7 @@ static void cut_chunks(moe_run *run) {
             const int64_t begin = armq_split(tiles, c, count) * height;
             const int64_t end = min64(armq_split(tiles, c + 1, count) * height, rows);
             run->chunks[run->chunk_count++] = (armq_moe_chunk){
-                .expert = (int32_t)e,
+                .expert = e,
                 .row = first + begin,
                 .rows = end - begin,
                 .panel_row = panel_row,

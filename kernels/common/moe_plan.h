@@ -14,7 +14,7 @@
 enum { ARMQ_W13 = 0, ARMQ_W2 = 1, ARMQ_SLICES_PER_THREAD = 4 };
 
 typedef struct {
-    int32_t expert;
+    int64_t expert;
     int64_t row, rows; /* of the block */
     int64_t panel_row; /* where its A panels for w2 begin; a multiple of the tallest tile's rows */
 } armq_moe_chunk;

@@ -136,8 +136,10 @@ static void multiply_panel(const tile_range *range, int64_t panel) {
 /* No second row tile would find the B panels in the cache: wide tiles, all of K. */
 static void multiply_one_tile(const tile_range *range, int64_t panel_first, int64_t panel_last) {
     const armq_multiply *m = range->m;
+    const armq_tile *tile = NULL;
     for (int64_t panel = panel_first; panel < panel_last;) {
-        const armq_tile *tile = armq_tile_for(m->rows->set, range->rows, panel_last - panel);
+        if (!tile || tile->panels > panel_last - panel)
+            tile = armq_tile_for(m->rows->set, range->rows, panel_last - panel);
         tile->run(m->layout->k_steps, a_panel(m, tile, range->first, 0), b_panel(m, panel),
                   m->layout->panel_bytes, range->acc, false);
         for (int64_t p = 0; p < tile->panels; p++)

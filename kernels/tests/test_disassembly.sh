@@ -52,7 +52,7 @@ expect_in_loop() {
     shift
     [ -e "$object" ] || { fail "$object does not exist; build first"; return; }
     for instruction; do
-        in_loops "$object" | grep -qx "$instruction" || fail "no loop with $instruction in $object"
+        in_loops "$object" | grep -x "$instruction" >/dev/null || fail "no loop with $instruction in $object"
     done
 }
 
@@ -61,6 +61,7 @@ expect_in_loop neon/tiles_bf16.c.o fmla
 expect_in_loop dotprod/tiles.c.o sdot
 expect_in_loop i8mm/tiles.c.o smmla sdot
 expect_in_loop bf16/tiles.c.o bfmmla
+expect_in_loop common/activation.c.o fmla fdiv
 
 while read -r object; do
     directory=$(basename "$(dirname "$object")")
