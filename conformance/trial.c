@@ -10,17 +10,21 @@
 #include "conformance/fp_control.h"
 #include "conformance/headroom.h"
 #include "harness/generate.h"
+#include "kernels/api/describe.h"
 #include "kernels/api/names.h"
 #include "reference/formats.h"
 
-/* Above either, a call or a copy costs too much to be repeated for every check. */
+/* Above any of them, a call or a copy costs too much to be repeated for every check. */
 static const int64_t large_macs = INT64_C(64) << 20;
 static const int64_t large_macs_bf16 = INT64_C(4) << 20; /* a tenth of the speed, emulated */
 static const int64_t large_weights = INT64_C(16) << 20;
+static const double large_tokens = 4.0 * 1048576.0; /* elements of x and y: ops without MACs */
 
 bool trial_is_large(const armq_case *c) {
     const armq_desc *d = &c->desc;
     int64_t experts = d->experts > 0 ? d->experts : 1;
+    if ((double)d->tokens * ((double)armq_x_row(d) + (double)armq_y_row(d)) > large_tokens)
+        return true;
     return case_macs(c) > (armq_op_is_bf16(d->op) ? large_macs_bf16 : large_macs) ||
            d->n * d->k > large_weights || experts * d->hidden * d->intermediate > large_weights / 3;
 }

@@ -582,6 +582,10 @@ static void large_cases_are_judged_too(void **state) {
     (void)state;
     armq_case c = parsed(LARGE);
     assert_true(trial_is_large(&c));
+    c = parsed("quantize tokens=2048 k=14336 in=f16"); /* no MACs, and no weights */
+    assert_true(trial_is_large(&c));
+    c = parsed("quantize tokens=64 k=14336 in=f16");
+    assert_false(trial_is_large(&c));
     expect_pass(LARGE, &naive_provider);
     assert_int_equal(of("threads")->status, CHECK_SKIPPED);
     assert_string_equal(of("threads")->note, "large case");
