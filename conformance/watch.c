@@ -13,8 +13,9 @@
 
 static double fixed_timeout, fixed_patience; /* seconds; 0 = by the amount of work */
 
-/* Slowest rates known, per second: scalar code under emulation. */
-static const double slowest_int8 = 0.5e9, slowest_bf16 = 0.08e9; /* MACs */
+/* Slowest rates known, per second: scalar code, and the reference as a provider, under emulation.
+ */
+static const double slowest_int8 = 0.2e9, slowest_bf16 = 0.03e9; /* MACs */
 static const double slowest_token = 3e6;  /* elements of x, y and between: conversion of f16 */
 static const double slowest_weight = 3e7; /* elements of w: packing */
 
@@ -60,7 +61,7 @@ double watch_allowance(const armq_case *c, int64_t calls) {
 }
 
 double watch_patience(const armq_case *c) {
-    return fixed_patience > 0 ? fixed_patience : 300.0 + 100.0 * slowest_call(c);
+    return fixed_patience > 0 ? fixed_patience : 300.0 + 50.0 * slowest_call(c);
 }
 
 void watch_call_begin(watch *w, double seconds) {

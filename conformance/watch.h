@@ -33,7 +33,7 @@ void watch_call_begin(watch *w, double seconds);
 void watch_call_end(watch *w);
 
 /* Seconds that a worker may go without beginning or ending a call or a check while it is not in a
- * call: 300 s, and a hundred times what the case's work takes at those rates, for the reference
+ * call: 300 s, and fifty times what the case's work takes at those rates, for the reference
  * works in this time. Or the fixed ones if seconds > 0 was given to watch_set_patience. */
 double watch_patience(const armq_case *c);
 void watch_set_patience(double seconds);

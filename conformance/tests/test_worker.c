@@ -188,9 +188,9 @@ static void allowance_grows_with_the_work(void **state) {
     assert_true(watch_allowance(NULL, 1) == 10.0);
     double small = allowance("gemm_s8s8s32 tokens=1 n=1 k=1", 1);
     assert_true(small > 10.0 && small < 10.1);
-    /* Ten times 5 GMAC at 0.5 GMAC/s is 100 s, and what the elements take. */
+    /* Ten times 5 GMAC at 0.2 GMAC/s is 250 s, and what the elements take. */
     double large = allowance("gemm_s8s8s32 tokens=5 n=10000 k=100000", 1);
-    assert_true(large > 110.0);
+    assert_true(large > 260.0);
     assert_true(allowance("gemm_s8s8s32 tokens=5 n=10000 k=100000", 3) > 3 * (large - 10.0));
     /* Ops without MACs; 29 and 10^12 elements. */
     assert_true(allowance("quantize tokens=2048 k=14336 in=f16", 1) > 100.0);
