@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/case_keys.h"
+#include "harness/operands.h"
 #include "kernels/api/describe.h"
 #include "kernels/api/dialects.h"
 #include "kernels/api/names.h"
@@ -13,8 +14,7 @@
 /* --- Kinds of data ---------------------------------------------------------------------------- */
 
 #define OP(name) (1u << ARMQ_OP_##name)
-#define QUANTISED (OP(QUANTIZE) | OP(LINEAR_W8A8) | OP(MOE_W8A8))
-#define ROWS (QUANTISED | OP(LINEAR_BF16) | OP(MOE_BF16))
+#define ROWS (OP(QUANTIZE) | OP(LINEAR_W8A8) | OP(MOE_W8A8) | OP(LINEAR_BF16) | OP(MOE_BF16))
 #define FLOATS (ROWS | OP(ACTIVATION))
 #define ALL ((1u << ARMQ_OP_COUNT) - 1u)
 
@@ -24,7 +24,9 @@ static const struct {
     const char *help;
 } kinds[DATA_KIND_COUNT] = {
     [DATA_NORMAL] = {"normal", ALL, "tie-free, neighbouring scales, biases and rows differ by 2x"},
-    [DATA_TIES] = {"ties", QUANTISED, "half-integers that every correct quantiser rounds alike"},
+    [DATA_TIES] = {"ties", ROWS,
+                   "half-integers that every correct quantiser rounds alike, f32 beside such; "
+                   "bf16 baselines: ties of the rounding to bf16"},
     [DATA_EXTREMES] = {"extremes", FLOATS | OP(GEMM_S8S8S32),
                        "edges of the integer contract: all -128 or 127, alternating signs; "
                        "activation: where exp overflows or underflows"},
@@ -34,6 +36,8 @@ static const struct {
     [DATA_POISON] = {"poison", FLOATS,
                      "odd rows hold a NaN or an infinity, even rows are as in normal; scales and "
                      "biases of experts that no token uses are NaN"},
+    [DATA_BAD_SCALES] = {"bad_scales", OP(LINEAR_W8A8) | OP(MOE_W8A8),
+                         "a third of the weight scales is 0, -0, subnormal, infinite or NaN"},
 };
 
 const char *data_kind_name(data_kind data) {
@@ -89,6 +93,30 @@ bool routing_kind_parse(const char *text, routing_kind *routing) {
     return false;
 }
 
+/* --- Kinds of caches -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int64_t l1, l2, llc; /* of those that do not come from the machine */
+} cache_kinds[CACHES_KIND_COUNT] = {
+    [CACHES_MACHINE] = {"machine", 0, 0, 0},
+    [CACHES_NONE] = {"none", 0, 0, 0},
+    [CACHES_SMALL] = {"small", 1 << 10, 16 << 10, 64 << 10},
+};
+
+const char *caches_kind_name(caches_kind caches) {
+    return (unsigned)caches < CACHES_KIND_COUNT ? cache_kinds[caches].name : "?";
+}
+
+bool caches_kind_parse(const char *text, caches_kind *caches) {
+    for (int i = 0; i < CACHES_KIND_COUNT; i++)
+        if (strcmp(cache_kinds[i].name, text) == 0) {
+            *caches = (caches_kind)i;
+            return true;
+        }
+    return false;
+}
+
 /* --- One case --------------------------------------------------------------------------------- */
 
 const char *case_text(const armq_case *c, char text[CASE_TEXT_MAX]) {
@@ -111,10 +139,11 @@ const char *case_text(const armq_case *c, char text[CASE_TEXT_MAX]) {
 
 void case_bind(armq_case *c, uint64_t features, int64_t l1, int64_t l2, int64_t llc,
                int32_t max_threads) {
+    bool own = c->caches != CACHES_MACHINE;
     c->desc.features = features;
-    c->desc.l1 = l1;
-    c->desc.l2 = l2;
-    c->desc.llc = llc;
+    c->desc.l1 = own ? cache_kinds[c->caches].l1 : l1;
+    c->desc.l2 = own ? cache_kinds[c->caches].l2 : l2;
+    c->desc.llc = own ? cache_kinds[c->caches].llc : llc;
     c->desc.max_threads = max_threads;
 }
 
@@ -178,6 +207,22 @@ static bool pad_fits(const char *name, int64_t row, int64_t pad, int64_t tokens,
     return false;
 }
 
+/* What Linux gives a process on AArch64 unless it asks for more. */
+enum { ADDRESS_BITS = 48 };
+
+static bool tensors_fit(const armq_case *c, char *why, size_t why_bytes) {
+    operand_shape shapes[OPERAND_COUNT];
+    operand_shapes(c, NULL, shapes);
+    for (int id = 0; id < OPERAND_COUNT; id++)
+        if (shapes[id].bytes > (size_t)1 << ADDRESS_BITS) {
+            snprintf(why, why_bytes,
+                     "tensor %s has more than 2^%d bytes, which no process can address",
+                     shapes[id].name, ADDRESS_BITS);
+            return false;
+        }
+    return true;
+}
+
 /* Which of the two layouts the weights have is a matter of the model where a dialect knows both. */
 static bool has_both_layouts(const char *dialect) {
     return strcmp(dialect, "vllm-w8a8") == 0 || strcmp(dialect, "bf16") == 0;
@@ -207,6 +252,14 @@ static bool override_dialect(armq_case *c, const armq_dialect *own, char *why, s
     d->alpha = own->alpha;
     d->limit = own->limit;
     return true;
+}
+
+/* So does its rounding. */
+static void override_rounding(armq_case *c, const armq_dialect *own) {
+    if (case_has_key(c->desc.op, "q_rounding"))
+        c->desc.dialect.q_rounding = own->q_rounding;
+    if (case_has_key(c->desc.op, "round_first"))
+        c->desc.dialect.linear_round_before_bias = own->linear_round_before_bias;
 }
 
 static bool check_routing(const armq_case *c, char *why, size_t why_bytes) {
@@ -241,6 +294,8 @@ static bool resolve_dialect(armq_case *c, char *why, size_t why_bytes) {
                  armq_op_name(d->op), dtype == d->in ? "in" : "out", armq_dtype_name(dtype),
                  reason);
     bool gated = armq_op_is_moe(d->op) || d->op == ARMQ_OP_ACTIVATION;
+    if (ok)
+        override_rounding(c, &own);
     return ok && (!gated || override_dialect(c, &own, why, why_bytes));
 }
 
@@ -264,7 +319,8 @@ bool case_resolve(armq_case *c, char *why, size_t why_bytes) {
     if (!check_routing(c, why, why_bytes) || armq_desc_check(d, why, why_bytes) != ARMQ_OK)
         return false;
     return pad_fits("x_pad", armq_x_row(d), c->x_pad, d->tokens, why, why_bytes) &&
-           pad_fits("y_pad", armq_y_row(d), c->y_pad, d->tokens, why, why_bytes);
+           pad_fits("y_pad", armq_y_row(d), c->y_pad, d->tokens, why, why_bytes) &&
+           tensors_fit(c, why, why_bytes);
 }
 
 /* --- Lists ------------------------------------------------------------------------------------ */

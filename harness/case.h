@@ -15,13 +15,14 @@
 typedef enum {
     DATA_NORMAL = 0, /* tie-free, everything distinct: the default */
     DATA_TIES = 1, /* half-integers with amax 127 (symmetric) or a range of 255 (asymmetric): exact
-                      formulas */
+                      formulas; numbers that lie beside a tie; ties of the rounding to bf16 */
     DATA_EXTREMES = 2,  /* edges of the integer contract: all -128/127, alternating signs */
     DATA_OUTLIERS = 3,  /* a few channels tens of times larger, as real LLM activations have them */
     DATA_ZERO_ROWS = 4, /* rows of zeros, minus zeros and rows below 2^-120 between ordinary rows */
     DATA_SUBNORMALS = 5, /* rows of subnormal and tiny values between ordinary rows */
     DATA_POISON = 6,     /* NaN or Inf in some rows */
-    DATA_KIND_COUNT = 7
+    DATA_BAD_SCALES = 7, /* weight scales of 0, -0, NaN, Inf and below the normal numbers */
+    DATA_KIND_COUNT = 8
 } data_kind;
 
 const char *data_kind_name(data_kind data);
@@ -48,6 +49,17 @@ const char *routing_kind_name(routing_kind routing);
 const char *routing_kind_help(routing_kind routing); /* one line */
 bool routing_kind_parse(const char *text, routing_kind *routing);
 
+/* The cache sizes that a provider is told, by which it chooses its blocks. */
+typedef enum {
+    CACHES_MACHINE = 0, /* those of the machine; fixed under emulation: the default */
+    CACHES_NONE = 1,    /* all 0, unknown */
+    CACHES_SMALL = 2,   /* so small that little shapes need several blocks along K and along rows */
+    CACHES_KIND_COUNT = 3
+} caches_kind;
+
+const char *caches_kind_name(caches_kind caches);
+bool caches_kind_parse(const char *text, caches_kind *caches);
+
 enum { CASE_DIALECT_MAX = 24, CASE_TEXT_MAX = 512 };
 
 typedef struct {
@@ -55,6 +67,7 @@ typedef struct {
     char dialect[CASE_DIALECT_MAX];
     data_kind data;
     routing_kind routing; /* MoE */
+    caches_kind caches;
     uint64_t seed;
     int64_t x_pad, y_pad; /* elements between the rows of x and y: stride = row length + pad */
     bool sparse;          /* tensors that are too large for memory are zero but for some rows */
@@ -66,7 +79,8 @@ typedef struct {
  * its default, in table order. Parses back to the same case. Returns text. */
 const char *case_text(const armq_case *c, char text[CASE_TEXT_MAX]);
 
-/* Fills what depends on the machine. features: armq_features(); caches in bytes, 0 = unknown. */
+/* Fills what depends on the machine. features: armq_features(); caches in bytes, 0 = unknown; they
+ * give way to the case's own (caches=none, small). */
 void case_bind(armq_case *c, uint64_t features, int64_t l1, int64_t l2, int64_t llc,
                int32_t max_threads);
 
@@ -112,10 +126,11 @@ typedef struct {
  * its like are errors. */
 bool case_parse_line(const char *text, const case_tiles *tiles, case_list *list, case_error *error);
 
-/* Reads a sweep: a name ("ci" -> <sweep dir>/ci.sweep) or a path (it has a slash or ends in
- * .sweep). Lines: cases, `include NAME`, `# comment` (also behind a case), blank; a trailing
- * backslash continues a line. An included name is looked for beside the including file first.
- * Include cycles are errors. A case that stands in the sweep twice is kept once. */
+/* Reads a sweep: a name ("ci" -> <sweep dir>/ci.sweep) or the path of a regular file (it has a
+ * slash or ends in .sweep). Lines: cases, `include NAME`, `# comment` (also behind a case), blank;
+ * a trailing backslash continues a line. An included name is looked for beside the including file
+ * first. Include cycles, NUL bytes and lines of more than 64 KiB are errors. A case that stands in
+ * the sweep twice is kept once. */
 bool sweep_load(const char *name_or_path, const case_tiles *tiles, case_list *list,
                 case_error *error);
 
@@ -127,9 +142,10 @@ const char *sweep_directory(void);
 void case_print_keys(FILE *out);
 
 /* Completes and validates a case whose keys are set: flags and formats that follow from them,
- * dialect, armq_desc_check. Used by parse and by derived cases. Gate layout, alpha and limit keep
- * the values that c->desc.dialect has; everything else in it comes from the preset. False with a
- * sentence in why. */
+ * dialect, armq_desc_check, sizes that can be addressed. Used by parse and by derived cases. Gate
+ * layout, alpha, limit, the rounding of q and of a linear layer before its bias keep the values
+ * that c->desc.dialect has where the op has a key for them; everything else in it comes from the
+ * preset. False with a sentence in why. */
 bool case_resolve(armq_case *c, char *why, size_t why_bytes);
 
 #endif

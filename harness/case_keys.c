@@ -274,6 +274,42 @@ static void fallback_preset(const case_key *key, const armq_case *c, char text[K
     key->print(key, &preset, text);
 }
 
+static bool parse_q_rounding(const case_key *key, armq_case *c, const char *text,
+                             key_context *context) {
+    bool away = strcmp(text, "away") == 0;
+    c->desc.dialect.q_rounding = away ? ARMQ_ROUND_TIES_AWAY : ARMQ_ROUND_TIES_EVEN;
+    return away || strcmp(text, "even") == 0 ? true : refuse_name(key, text, context);
+}
+
+static void print_q_rounding(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    bool away = c->desc.dialect.q_rounding == ARMQ_ROUND_TIES_AWAY;
+    snprintf(text, KEY_VALUE_MAX, "%s", away ? "away" : "even");
+}
+
+static bool parse_round_first(const case_key *key, armq_case *c, const char *text,
+                              key_context *context) {
+    if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+        return refuse_name(key, text, context);
+    c->desc.dialect.linear_round_before_bias = text[0] == '1';
+    return true;
+}
+
+static void print_round_first(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    snprintf(text, KEY_VALUE_MAX, "%d", c->desc.dialect.linear_round_before_bias != 0);
+}
+
+static bool parse_caches(const case_key *key, armq_case *c, const char *text,
+                         key_context *context) {
+    return caches_kind_parse(text, &c->caches) ? true : refuse_name(key, text, context);
+}
+
+static void print_caches(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    snprintf(text, KEY_VALUE_MAX, "%s", caches_kind_name(c->caches));
+}
+
 static bool parse_routing(const case_key *key, armq_case *c, const char *text,
                           key_context *context) {
     return routing_kind_parse(text, &c->routing) ? true : refuse_name(key, text, context);
@@ -383,7 +419,8 @@ static void fallback_fixed(const case_key *key, const armq_case *c, char text[KE
 
 #define OP(name) (1u << ARMQ_OP_##name)
 #define GEMM (OP(GEMM_S8S8S32) | OP(GEMM_S8S4S32))
-#define LINEAR (OP(LINEAR_W8A8) | OP(LINEAR_W4A8) | OP(LINEAR_BF16))
+#define LINEAR_INT (OP(LINEAR_W8A8) | OP(LINEAR_W4A8))
+#define LINEAR (LINEAR_INT | OP(LINEAR_BF16))
 #define MOE (OP(MOE_W8A8) | OP(MOE_W4A8) | OP(MOE_BF16))
 #define INT4 (OP(GEMM_S8S4S32) | OP(LINEAR_W4A8) | OP(MOE_W4A8))
 #define ALL ((1u << ARMQ_OP_COUNT) - 1u)
@@ -432,6 +469,11 @@ const case_key case_keys[KEY_COUNT] = {
     {"format", INT4, NAMED(format), FIXED("s4_low"), .allowed = "s4_low, s4_word8",
      .help = "how int4 weights are stored"},
     {"zero_points", INT4, FLAG(ARMQ_USES_WEIGHT_ZERO), FIXED("0"), .help = "of int4 weights"},
+    {"q_rounding", OP(QUANTIZE) | LINEAR_INT, NAMED(q_rounding), .fallback = fallback_preset,
+     .allowed = "even, away", .help = "how ties of q are rounded; default that of the dialect"},
+    {"round_first", LINEAR_INT, NAMED(round_first), .fallback = fallback_preset, .allowed = "0, 1",
+     .help = "1: round to the dtype of y also before the bias is added; default that of the "
+             "dialect"},
     {"bias", LINEAR, BIAS(ARMQ_USES_BIAS), FIXED("0"), .help = "[n], added to the product"},
     {"w13_bias", MOE, BIAS(ARMQ_USES_W13_BIAS), FIXED("0"), .help = "[experts, 2*intermediate]"},
     {"w2_bias", MOE, BIAS(ARMQ_USES_W2_BIAS), FIXED("0"), .help = "[experts, hidden]"},
@@ -448,10 +490,13 @@ const case_key case_keys[KEY_COUNT] = {
     {"memory", ALL, NAMED(memory), FIXED("plain"), .allowed = "plain, sparse",
      .help = "sparse: large tensors are reserved address space, zero (ids: -1) but for a few rows, "
              "channels, experts and slots; only the check overflow is run"},
+    {"caches", ALL, NAMED(caches), FIXED("machine"), .allowed = "machine, none, small",
+     .help = "cache sizes that the provider is told: none = unknown, small = 1 and 16 KiB, so that "
+             "small shapes need several blocks"},
     {"threads", ALL, .parse = parse_threads, .print = print_threads, .min = 1, .max = 1024,
      .allowed = "integer", FIXED("1"), .help = "logical threads of the base run"},
     {"data", ALL, NAMED(data), FIXED("normal"),
-     .allowed = "normal, ties, extremes, outliers, zero_rows, subnormals, poison",
+     .allowed = "normal, ties, extremes, outliers, zero_rows, subnormals, poison, bad_scales",
      .help = "what the operands look like"},
     {"sample", ALL, INTEGER(sample, 0, INT64_MAX), FIXED("0"),
      .help = "output elements judged by the reference, MoE by whole tokens; 0 = all"},
@@ -460,6 +505,13 @@ const case_key case_keys[KEY_COUNT] = {
 };
 
 bool case_key_is_of(const case_key *key, armq_op op) { return (key->ops >> op) & 1u; }
+
+bool case_has_key(armq_op op, const char *name) {
+    for (int i = 0; i < KEY_COUNT; i++)
+        if (case_key_is_of(&case_keys[i], op) && strcmp(case_keys[i].name, name) == 0)
+            return true;
+    return false;
+}
 
 void case_key_names(armq_op op, char *text, size_t bytes) {
     size_t used = 0;

@@ -7,7 +7,7 @@
 
 #include "harness/case.h"
 
-enum { KEY_VALUE_MAX = 64, KEY_COUNT = 30 };
+enum { KEY_VALUE_MAX = 64, KEY_COUNT = 33 };
 
 /* What a value is parsed against. */
 typedef struct {
@@ -41,6 +41,7 @@ struct case_key {
 extern const case_key case_keys[KEY_COUNT];
 
 bool case_key_is_of(const case_key *key, armq_op op);
+bool case_has_key(armq_op op, const char *name);
 
 const char *gate_layout_name(armq_gate_layout layout);
 

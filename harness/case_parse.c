@@ -100,7 +100,7 @@ static bool parse_word(parsed_line *p, span word) {
         return fail(p, word.text, "'%.*s' is not of the form key=value", shown(word), word.text);
     int index = find_key(p->op, word.text, (size_t)(equals - word.text));
     if (index < 0) {
-        char names[256];
+        char names[320];
         case_key_names(p->op, names, sizeof names);
         span name = {word.text, (size_t)(equals - word.text)};
         return fail(p, word.text, "%s has no key '%.*s'; allowed are %s", armq_op_name(p->op),

@@ -6,10 +6,20 @@
 #include "kernels/api/describe.h"
 #include "kernels/api/names.h"
 
+/* SIZE_MAX if it is more than that. */
+static size_t extent_bytes(int64_t rows, int64_t row, int64_t stride, size_t element) {
+    size_t bytes;
+    if (rows == 0 || row == 0)
+        return 0;
+    bool fits = !__builtin_mul_overflow((size_t)(rows - 1), (size_t)stride, &bytes) &&
+                !__builtin_add_overflow(bytes, (size_t)row, &bytes) &&
+                !__builtin_mul_overflow(bytes, element, &bytes);
+    return fits ? bytes : SIZE_MAX;
+}
+
 static void set_shape(operand_shape *shape, const char *name, armq_dtype dtype, int64_t rows,
                       int64_t row, int64_t stride) {
     size_t element = dtype == ARMQ_DTYPE_NONE ? 1 : armq_dtype_bytes(dtype);
-    size_t elements = rows == 0 || row == 0 ? 0 : (size_t)(rows - 1) * (size_t)stride + (size_t)row;
     *shape = (operand_shape){
         .name = name,
         .present = true,
@@ -17,7 +27,7 @@ static void set_shape(operand_shape *shape, const char *name, armq_dtype dtype, 
         .rows = rows,
         .row = row,
         .stride = stride,
-        .bytes = elements * element,
+        .bytes = extent_bytes(rows, row, stride, element),
         .align = element,
     };
 }
@@ -37,6 +47,12 @@ static int32_t weight_count(const armq_desc *d) {
     if (d->format == ARMQ_WEIGHT_NONE)
         return 0;
     return armq_op_is_moe(d->op) ? 2 : 1;
+}
+
+/* Saturates, and its tensor with it. */
+static int64_t product(int64_t a, int64_t b) {
+    int64_t c;
+    return __builtin_mul_overflow(a, b, &c) ? INT64_MAX : c;
 }
 
 static int64_t expert_count(const armq_desc *d) { return armq_op_is_moe(d->op) ? d->experts : 1; }
@@ -75,11 +91,11 @@ static void weight_shapes(const armq_desc *d, int32_t which, operand_shape shape
     uint32_t bias_flag = !moe         ? ARMQ_USES_BIAS
                          : which == 0 ? ARMQ_USES_W13_BIAS
                                       : ARMQ_USES_W2_BIAS;
-    set_weight(&shapes[first], name[0], d, experts * n, k);
+    set_weight(&shapes[first], name[0], d, product(experts, n), k);
     if (d->scale_dtype != ARMQ_DTYPE_NONE)
-        set_dense(&shapes[first + 1], name[1], d->scale_dtype, experts, n * per_channel);
+        set_dense(&shapes[first + 1], name[1], d->scale_dtype, experts, product(n, per_channel));
     if (d->uses & ARMQ_USES_WEIGHT_ZERO)
-        set_dense(&shapes[first + 2], name[2], ARMQ_DTYPE_S8, experts, n * per_channel);
+        set_dense(&shapes[first + 2], name[2], ARMQ_DTYPE_S8, experts, product(n, per_channel));
     if (d->uses & bias_flag)
         set_dense(&shapes[first + 3], name[3], d->bias_dtype, experts, n);
 }

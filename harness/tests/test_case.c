@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The case language: parsing, canonical text, products, errors, sweep files, operand shapes. */
+/* The case language: parsing, canonical text, products, errors, operand shapes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,6 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/case.h"
 #include "harness/generate.h"
@@ -111,6 +110,12 @@ static void test_text_round_trip(void **state) {
     static const char *const lines[] = {
         "quantize tokens=0,1,7 k=0,33 in=f32,bf16,f16 dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8,"
         "vllm-w4a8 x_pad=0,5 data=normal,ties,extremes,outliers,zero_rows,subnormals,poison",
+        "quantize tokens=1 k=33 in=f32,bf16,f16 "
+        "dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8,vllm-w4a8 "
+        "q_rounding=even,away caches=machine,none,small",
+        "linear_w8a8 tokens=5 n=3 k=64 in=f32,bf16 bias=0,1 "
+        "dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8 "
+        "q_rounding=even,away round_first=0,1 data=normal,bad_scales",
         "gemm_s8s8s32 tokens=1,64 n=9 k=31 threads=1,3 data=normal,extremes seed=0,1,"
         "18446744073709551615",
         "linear_w8a8 tokens=5 n=3,1000 k=64 in=f32,bf16,f16 out=f32,bf16,f16 bias=0,1,f32,bf16,"
@@ -204,6 +209,61 @@ static void test_dialect_overrides(void **state) {
     assert_int_equal(c.desc.uses, ARMQ_USES_NO_ROUTER_WEIGHT);
 }
 
+static void test_rounding_overrides(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *canonical;
+        armq_rounding q;
+        uint32_t first;
+    } cases[] = {
+        {"linear_w8a8 tokens=1 n=2 k=3 dialect=sglang-w8a8 round_first=0 q_rounding=even",
+         "linear_w8a8 tokens=1 n=2 k=3 dialect=sglang-w8a8 q_rounding=even round_first=0 seed=1",
+         ARMQ_ROUND_TIES_EVEN, 0},
+        {"linear_w8a8 tokens=1 n=2 k=3 round_first=1 q_rounding=away",
+         "linear_w8a8 tokens=1 n=2 k=3 q_rounding=away round_first=1 seed=1", ARMQ_ROUND_TIES_AWAY,
+         1},
+        {"linear_w8a8 tokens=1 n=2 k=3 dialect=sglang-w8a8 round_first=1 q_rounding=away",
+         "linear_w8a8 tokens=1 n=2 k=3 dialect=sglang-w8a8 seed=1", ARMQ_ROUND_TIES_AWAY, 1},
+        {"quantize tokens=1 k=3 in=f32 dialect=kleidi-w8a8 q_rounding=even",
+         "quantize tokens=1 k=3 in=f32 dialect=kleidi-w8a8 q_rounding=even seed=1",
+         ARMQ_ROUND_TIES_EVEN, 0},
+        {"quantize tokens=1 k=3 in=bf16 dialect=kleidi-w8a8 q_rounding=even",
+         "quantize tokens=1 k=3 dialect=kleidi-w8a8 seed=1", ARMQ_ROUND_TIES_EVEN, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[CASE_TEXT_MAX], why[200];
+        armq_case c = parse_one(cases[i].text);
+        assert_int_equal(c.desc.dialect.q_rounding, cases[i].q);
+        assert_int_equal(c.desc.dialect.linear_round_before_bias, cases[i].first);
+        assert_string_equal(case_text(&c, text), cases[i].canonical);
+        c.desc.tokens = 5;
+        assert_true(case_resolve(&c, why, sizeof why));
+        assert_int_equal(c.desc.dialect.q_rounding, cases[i].q);
+        assert_int_equal(c.desc.dialect.linear_round_before_bias, cases[i].first);
+    }
+    refused("quantize tokens=1 k=3 q_rounding=up", 34, "q_rounding=up; allowed are even, away");
+    refused("linear_w8a8 tokens=1 n=1 k=3 round_first=2", 42, "round_first=2; allowed are 0, 1");
+    refused("linear_bf16 tokens=1 n=1 k=3 round_first=1", 30, "has no key 'round_first'");
+}
+
+static void test_caches(void **state) {
+    (void)state;
+    char text[CASE_TEXT_MAX];
+    armq_case c = parse_one("gemm_s8s8s32 tokens=1 n=2 k=3 caches=machine");
+    case_bind(&c, 7, 100, 200, 300, 4);
+    assert_true(c.desc.l1 == 100 && c.desc.l2 == 200 && c.desc.llc == 300);
+    assert_true(c.desc.features == 7 && c.desc.max_threads == 4);
+    assert_string_equal(case_text(&c, text), "gemm_s8s8s32 tokens=1 n=2 k=3 seed=1");
+    c = parse_one("moe_bf16 tokens=1 hidden=2 intermediate=3 experts=1 top_k=1 caches=none");
+    case_bind(&c, 7, 100, 200, 300, 4);
+    assert_true(c.desc.l1 == 0 && c.desc.l2 == 0 && c.desc.llc == 0 && c.desc.features == 7);
+    c = parse_one("gemm_s8s8s32 tokens=1 n=2 k=3 caches=small");
+    case_bind(&c, 7, 100, 200, 300, 4);
+    assert_true(c.desc.l1 == 1024 && c.desc.l2 == 16384 && c.desc.llc == 65536);
+    assert_string_equal(case_text(&c, text), "gemm_s8s8s32 tokens=1 n=2 k=3 caches=small seed=1");
+    refused("gemm_s8s8s32 tokens=1 n=2 k=3 caches=big", 38, "allowed are machine, none, small");
+}
+
 static void test_macs_and_samples(void **state) {
     (void)state;
     /* Qwen3-30B-A3B: 37,748,736 per token, skipped slots or not. */
@@ -277,6 +337,16 @@ static void test_refusals(void **state) {
     refused("gemm_s8s8s32 tokens=1 n=1 k=8 data=ties", 36, "data=ties does not exist for gemm");
     refused("gemm_s8s8s32 tokens=1 n=4611686018427387904 k=8", 1, "more than 2^62 bytes");
     refused("gemm_s8s8s32 tokens=4 n=1 k=8 x_pad=4611686018427387904", 37, "x_pad=46116860184273");
+    refused("quantize tokens=9223372036854775807 k=0", 1,
+            "tensor y_scales has more than 2^48 bytes");
+    refused("quantize tokens=70368744177665 k=1", 1, "tensor y_scales has more than 2^48 bytes");
+    refused("gemm_s8s8s32 tokens=2 n=1 k=1 y_pad=70368744177664", 1, "tensor y has more than 2^48");
+    refused("linear_w8a8 tokens=0 n=576460752303423487 k=0 bias=1", 1,
+            "tensor scales has more than");
+    refused(
+        "moe_w8a8 tokens=0 hidden=0 intermediate=288230376151711743 experts=9223372036854775807 "
+        "top_k=0",
+        1, "tensor w13_scales has more than 2^48 bytes");
     refused("linear_w4a8 tokens=1 n=1 k=40 group_size=32", 42, "does not divide k = 40");
     refused("quantize tokens=1 k=8 in=f32,f16 dialect=sglang-w8a8", 1, "none of the 2 comb");
     refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 w13_bias=in w2_bias=f32",
@@ -334,7 +404,9 @@ static void test_key_table_is_printed(void **state) {
         "                 ops: all\n",
         "ops: linear_w8a8 linear_w4a8 linear_bf16\n",
         "values: silu, gelu, gelu_tanh, swigluoai; default silu\n",
-        "ops: quantize linear_w8a8 moe_w8a8\n", /* of data=ties */
+        "ops: quantize linear_w8a8 linear_bf16 moe_w8a8 moe_bf16\n", /* of data=ties */
+        "  bad_scales     a third of the weight scales is 0, -0, subnormal, infinite or NaN\n"
+        "                 ops: linear_w8a8 moe_w8a8\n",
         "  skip           a third of the slots and every seventh token is -1 (skip_ids=1)\n",
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
@@ -391,100 +463,6 @@ static void test_tiles(void **state) {
     assert_non_null(strstr(error.message, "tokens=tile_x; allowed"));
     assert_false(case_parse_line("gemm_s8s8s32 tokens=tile_m* n=1 k=1", &tiles, &list, &error));
     case_list_free(&list);
-}
-
-/* --- Sweep files ------------------------------------------------------------------------------ */
-
-static char directory[64];
-
-static int make_directory(void **state) {
-    (void)state;
-    strcpy(directory, "/tmp/armq-test-XXXXXX");
-    return mkdtemp(directory) ? 0 : -1;
-}
-
-static int remove_directory(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r '%s'", directory);
-    return system(command); /* NOLINT: the path is ours */
-}
-
-static void write_file(const char *name, const char *text) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *out = fopen(path, "we");
-    assert_non_null(out);
-    assert_true(fputs(text, out) >= 0);
-    assert_int_equal(fclose(out), 0);
-}
-
-static bool load(const char *name, case_list *list, case_error *error) {
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    return sweep_load(path, NULL, list, error);
-}
-
-static void test_sweep(void **state) {
-    (void)state;
-    write_file("inner.sweep", "quantize tokens=1 k=1 # behind a case\n");
-    write_file("outer.sweep", "# a comment\n\n  include inner\ninclude ./inner.sweep\n"
-                              "gemm_s8s8s32 tokens=1,2 \\\n  n=3 \\\n  k=4\n"
-                              "gemm_s8s8s32 tokens=2,3 n=3 k=4"); /* no newline at the end */
-    case_list list = {0};
-    case_error error;
-    if (!load("outer.sweep", &list, &error))
-        fail_msg("%s:%d: %s", error.file, (int)error.line, error.message);
-    /* The case of inner, and tokens=2, stand there twice and count once. */
-    assert_int_equal(list.count, 4);
-    assert_int_equal(list.items[0].desc.op, ARMQ_OP_QUANTIZE);
-    assert_int_equal(list.items[3].desc.tokens, 3);
-    case_list_free(&list);
-}
-
-static void sweep_refused(const char *name, const char *file, int64_t line, int64_t column,
-                          const char *part) {
-    case_list list = {0};
-    case_error error = {0};
-    assert_false(load(name, &list, &error));
-    if (!strstr(error.file, file) || error.line != line || error.column != column ||
-        !strstr(error.message, part))
-        fail_msg("%s:%d:%d: %s", error.file, (int)error.line, (int)error.column, error.message);
-    assert_int_equal(list.count, 0);
-    case_list_free(&list);
-}
-
-static void test_sweep_errors(void **state) {
-    (void)state;
-    write_file("bad.sweep", "quantize tokens=1 k=1\n# comment\nquantize tokens=1 \\\n  k=x\n");
-    sweep_refused("bad.sweep", "bad.sweep", 4, 5, "k=x; allowed");
-    write_file("outer.sweep", "quantize tokens=1 k=1\n  include bad\n");
-    sweep_refused("outer.sweep", "bad.sweep", 4, 5, "k=x; allowed");
-    write_file("missing.sweep", "\ninclude  nothing-there\n");
-    sweep_refused("missing.sweep", "missing.sweep", 2, 10, "nothing-there.sweep");
-    write_file("empty.sweep", "include\n");
-    sweep_refused("empty.sweep", "empty.sweep", 1, 8, "include takes");
-    write_file("a.sweep", "include b\n");
-    write_file("b.sweep", "include a\n");
-    sweep_refused("a.sweep", "b.sweep", 1, 9, "includes itself");
-    case_list list = {0};
-    case_error error;
-    assert_false(sweep_load("no-such-sweep", NULL, &list, &error));
-    assert_string_equal(error.file, "no-such-sweep");
-    assert_non_null(strstr(error.message, "cannot read sweep"));
-}
-
-static void test_sweep_directory(void **state) {
-    (void)state;
-    write_file("mine.sweep", "quantize tokens=1 k=1\n");
-    assert_int_equal(setenv("ARMQ_SWEEPS", directory, 1), 0);
-    case_list list = {0};
-    case_error error;
-    assert_true(sweep_load("mine", NULL, &list, &error));
-    assert_int_equal(list.count, 1);
-    case_list_free(&list);
-    unsetenv("ARMQ_SWEEPS");
-    assert_non_null(strstr(sweep_directory(), "sweeps"));
 }
 
 /* --- Operands --------------------------------------------------------------------------------- */
@@ -575,8 +553,9 @@ static void test_arguments(void **state) {
     (void)state;
     armq_case c = parse_one("linear_w8a8 tokens=3 n=5 k=7 bias=1 x_pad=2");
     operands data = {0};
+    char bytes[OPERAND_COUNT];
     for (int i = 0; i < OPERAND_COUNT; i++)
-        data.at[i] = (char *)directory + i;
+        data.at[i] = bytes + i;
     armq_weights weights[2];
     armq_args args;
     ref_problem problem;
@@ -607,6 +586,8 @@ int main(void) {
         cmocka_unit_test(test_canonical_text),
         cmocka_unit_test(test_canonical_text_of_moe),
         cmocka_unit_test(test_dialect_overrides),
+        cmocka_unit_test(test_rounding_overrides),
+        cmocka_unit_test(test_caches),
         cmocka_unit_test(test_macs_and_samples),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_refusals),
@@ -614,13 +595,10 @@ int main(void) {
         cmocka_unit_test(test_key_table_is_printed),
         cmocka_unit_test(test_huge_product_is_refused),
         cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_sweep),
-        cmocka_unit_test(test_sweep_errors),
-        cmocka_unit_test(test_sweep_directory),
         cmocka_unit_test(test_operand_shapes),
         cmocka_unit_test(test_operand_shapes_int4),
         cmocka_unit_test(test_operand_shapes_moe),
         cmocka_unit_test(test_arguments),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
