@@ -171,7 +171,18 @@ static float scale_divisor(const armq_case *c, int64_t k) {
     return x_rms * 74.0f * generate_sqrt(k + MAXIMUM_COUNTS_AS);
 }
 
-/* Outputs are of order 1 to 30 with the row sizes of x. */
+/* Instead of every third scale: 0, -0, subnormals, infinities, NaN. Of a MoE's first product, whose
+ * infinities and NaN take the whole token with them, only every fifth expert has those. */
+static float bad_scale(const armq_case *c, operand_id id, int64_t expert, int64_t n, float scale) {
+    static const float bad[8] = {0.0f,       -0.0f,           0x1p-127f,        -0x1.8p-128f,
+                                 (float)NAN, (float)INFINITY, -(float)INFINITY, 0x1.fp-130f};
+    if (c->data != DATA_BAD_SCALES || n % 3 != 1)
+        return scale;
+    bool first = armq_op_is_moe(c->desc.op) && weight_index(id) == 0;
+    return bad[(n / 3 + expert) % (first && expert % 5 != 2 ? 4 : 8)];
+}
+
+/* Outputs are of order 1 to 30 with the row sizes of x. A third of the scales is negative. */
 void generate_scales(const armq_case *c, operand_id id, const operand_shape *shape, void *data) {
     int64_t k = armq_weight_k(&c->desc, weight_index(id));
     float divisor = scale_divisor(c, k);
@@ -181,6 +192,8 @@ void generate_scales(const armq_case *c, operand_id id, const operand_shape *sha
         for (int64_t n = 0; n < shape->row; n++) {
             channel at = channel_of(c, id, expert, n);
             float scale = channel_levels[at.level] * random_jitter(key, n) * at.share / divisor;
+            scale = random_at(key, (uint64_t)n) % 3 == 0 ? -scale : scale;
+            scale = bad_scale(c, id, expert, n, scale);
             scales[n] = is_poisoned(c, expert) ? (float)NAN : scale;
         }
     }

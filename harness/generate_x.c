@@ -7,7 +7,8 @@
 #include "kernels/api/names.h"
 #include "reference/formats.h"
 
-/* Twice what is promised, which leaves room for the rounding of either formula. */
+/* What is promised, and twice that, which leaves room for the rounding of either formula. */
+static const float promised_distance = 0x1p-12f;
 static const float tie_distance = 0x1p-11f;
 
 static const float row_levels[3] = {0.8f, 2.0f, 4.5f};
@@ -76,14 +77,19 @@ static void put_bits(const x_row *r, int64_t j, uint32_t bits) {
 
 static float magnitude(float value) { return value < 0 ? -value : value; }
 
-static bool is_clear(float scaled) {
+static bool is_clear(float scaled, float distance) {
     float size = magnitude(scaled);
     float fraction = size - (float)(int32_t)size;
-    return magnitude(fraction - 0.5f) >= tie_distance;
+    return magnitude(fraction - 0.5f) >= distance;
+}
+
+/* By both correct formulas. */
+static bool keeps_distance(const x_row *r, float value, float distance) {
+    return is_clear(value * r->multiplier, distance) && is_clear(value / r->scale, distance);
 }
 
 static bool is_tie_free(const x_row *r, float value) {
-    return r->multiplier == 0 || (is_clear(value * r->multiplier) && is_clear(value / r->scale));
+    return r->multiplier == 0 || keeps_distance(r, value, tie_distance);
 }
 
 static bool is_asymmetric(const x_row *r) {
@@ -114,8 +120,8 @@ static bool is_zero_point_clear(const x_row *r) {
         return true;
     float low = r->low * r->multiplier, high = r->high * r->multiplier;
     float error = (-128.0f + low) + (127.0f + high);
-    return is_clear(error > 0 ? -128.0f - low : 127.0f - high) && is_tie_free(r, r->low) &&
-           is_tie_free(r, r->high);
+    return is_clear(error > 0 ? -128.0f - low : 127.0f - high, tie_distance) &&
+           is_tie_free(r, r->low) && is_tie_free(r, r->high);
 }
 
 /* --- Planning --------------------------------------------------------------------------------- */
@@ -203,19 +209,10 @@ static void fill_ordinary(x_row *r) {
     }
 }
 
-/* amax 127, or a range of 255: every formula of the multiplier gives exactly 1, and half-integers
- * (exact in all dtypes up to 127.5) are ties. The zero point is a small integer. In a MoE all is a
- * power of two smaller, so that gates have their usual size. */
-static void fill_ties(x_row *r) {
-    const float unit = is_moe(r) ? 0x1p-6f : 1.0f;
-    plan_places(r, r->key);
-    int32_t shift = (int32_t)(random_at(r->key, UINT64_MAX - 1) % 7) - 3;
-    r->high = 127.0f;
-    r->low = -127.0f;
-    if (is_asymmetric(r)) {
-        r->high = r->length > 1 ? (float)(128 - shift) : 255.0f;
-        r->low = r->length > 1 ? (float)(-127 - shift) : -255.0f;
-    }
+/* --- Ties ------------------------------------------------------------------------------------- */
+
+/* Half-integers between the extremes, which are of at least 124; then all times unit. */
+static void fill_half_integers(x_row *r, float unit) {
     for (int64_t j = 0; j < r->length; j++) {
         uint64_t bits = random_at(r->key, (uint64_t)j);
         int32_t size = (int32_t)((bits >> 8) % 123);
@@ -226,6 +223,88 @@ static void fill_ties(x_row *r) {
     r->high *= unit;
     r->low *= unit;
     put_extremes(r);
+}
+
+/* In a MoE all is a power of two smaller, so that gates have their usual size. */
+static float tie_unit(const x_row *r) { return is_moe(r) ? 0x1p-6f : 1.0f; }
+
+/* amax 127, or a range of 255: every formula of the multiplier gives exactly 1, and half-integers
+ * (exact in all dtypes up to 127.5) are ties. The zero point is a small integer. */
+static void fill_integer_extremes(x_row *r) {
+    plan_places(r, r->key);
+    int32_t shift = (int32_t)(random_at(r->key, UINT64_MAX - 1) % 7) - 3;
+    r->high = 127.0f;
+    r->low = -127.0f;
+    if (is_asymmetric(r)) {
+        r->high = r->length > 1 ? (float)(128 - shift) : 255.0f;
+        r->low = r->length > 1 ? (float)(-127 - shift) : -255.0f;
+    }
+    fill_half_integers(r, tie_unit(r));
+}
+
+/* The same with a tie as zero point, which goes to the even one (armq.h): the one place where q
+ * leaves int8 and must saturate. With 127.5, 129.5, ... as maximum that is at 127; with 126.5,
+ * 128.5, ..., where q is rounded away from zero, at -128. bf16 has +-127.5 alone. */
+static void fill_clamped_extremes(x_row *r) {
+    if (!is_asymmetric(r) || r->length < 2) {
+        fill_integer_extremes(r);
+        return;
+    }
+    plan_places(r, r->key);
+    int32_t shift = 2 * (int32_t)(random_at(r->key, UINT64_MAX - 1) % 3) - 2;
+    shift = r->dtype == ARMQ_DTYPE_BF16 ? 0 : shift + (int32_t)(r->row / 3 % 2);
+    r->high = 127.5f + (float)shift;
+    r->low = r->high - 255.0f;
+    fill_half_integers(r, tie_unit(r));
+}
+
+/* As far from a tie as the default data promises, on either side of it, with a large q: a
+ * multiplier that is off by a few millionths shows. Only f32 is so fine. */
+static float beside_tie(const x_row *r, int64_t j) {
+    uint64_t bits = random_at(r->key, (uint64_t)j);
+    bool negative = bits & 1;
+    float most = magnitude(negative ? r->low : r->high) * r->multiplier;
+    int32_t last = (int32_t)most - 2, first = (int32_t)(0.75f * most);
+    if (last <= first)
+        return 0.0f;
+    float tie = (float)(first + (int32_t)((bits >> 8) % (uint64_t)(last - first))) + 0.5f;
+    float sign = negative ? -1.0f : 1.0f, side = bits & 2 ? -1.0f : 1.0f, value;
+    float distance = promised_distance;
+    do {
+        distance += promised_distance * 0.125f;
+        value = sign * (tie + side * distance) / r->multiplier;
+    } while (!keeps_distance(r, value, promised_distance));
+    return value;
+}
+
+static bool is_baseline(const x_row *r) { return r->c->desc.dialect.quant == ARMQ_QUANT_NONE; }
+
+/* Ties of the rounding to bf16, and their neighbours. */
+static void fill_narrowing_ties(x_row *r) {
+    fill_ordinary(r);
+    uint32_t half = r->dtype == ARMQ_DTYPE_F32 ? 0x8000 : 4;
+    size_t element = armq_dtype_bytes(r->dtype);
+    for (int64_t j = 0; j < r->length && r->dtype != ARMQ_DTYPE_BF16; j++) {
+        static const int32_t beside[4] = {0, 0, -1, 1};
+        uint32_t bits = 0, tie = half + (uint32_t)beside[random_at(r->key, (uint64_t)j) & 3];
+        memcpy(&bits, (char *)r->data + (size_t)j * element, element);
+        put_bits(r, j, (bits & ~(2 * half - 1)) | tie);
+    }
+}
+
+static void fill_ties(x_row *r) {
+    if (is_baseline(r))
+        fill_narrowing_ties(r);
+    else if (r->row % 3 == 0)
+        fill_integer_extremes(r);
+    else if (r->row % 3 == 1 || r->dtype != ARMQ_DTYPE_F32)
+        fill_clamped_extremes(r);
+    else {
+        plan(r, row_size(r));
+        for (int64_t j = 0; j < r->length; j++)
+            put(r, j, beside_tie(r, j));
+        put_extremes(r);
+    }
 }
 
 /* The same channels are large in every row, as in real models. */
@@ -252,7 +331,7 @@ static void fill_constant(x_row *r, float value) {
 
 static float extreme_size(const x_row *r) {
     /* The baseline's weights are +-1 here, so its sums are exact. */
-    return r->c->desc.dialect.quant == ARMQ_QUANT_NONE ? 1.0f : rounded(r->dtype, row_size(r));
+    return is_baseline(r) ? 1.0f : rounded(r->dtype, row_size(r));
 }
 
 static void fill_all_high(x_row *r) { fill_constant(r, extreme_size(r)); }
@@ -340,12 +419,17 @@ static uint32_t infinity_bits(const x_row *r) {
                                          : 0x7c00u;
 }
 
+/* Quiet and signalling ones of both signs; rounded to bf16 as if they were numbers, some would
+ * become -0 or infinity. */
 static void fill_nan(x_row *r) {
+    static const uint32_t f32[5] = {0x7fc00001, 0x7fffffff, 0x7f800001, 0x7fff8c22, 0xffffffff};
+    static const uint32_t bf16[5] = {0x7fc1, 0x7fff, 0x7f81, 0xff81, 0xffff};
+    static const uint32_t f16[5] = {0x7e01, 0x7ff1, 0x7c01, 0xfc01, 0xfe01};
+    const uint32_t *payloads = r->dtype == ARMQ_DTYPE_F32    ? f32
+                               : r->dtype == ARMQ_DTYPE_BF16 ? bf16
+                                                             : f16;
     fill_ordinary(r);
-    uint32_t quiet = r->dtype == ARMQ_DTYPE_F32    ? 0x400001u
-                     : r->dtype == ARMQ_DTYPE_BF16 ? 0x41u
-                                                   : 0x201u;
-    put_bits(r, (int64_t)poison_place(r), infinity_bits(r) | quiet);
+    put_bits(r, (int64_t)poison_place(r), payloads[(r->row / 6 + r->length) % 5]);
 }
 
 static void fill_infinite(x_row *r) {
@@ -383,6 +467,7 @@ static row_filler *const cycles[DATA_KIND_COUNT][CYCLE_MAX] = {
                          fill_ordinary},
     [DATA_POISON] = {fill_ordinary, fill_nan, fill_ordinary, fill_infinite, fill_ordinary,
                      fill_overflow},
+    [DATA_BAD_SCALES] = {fill_ordinary, fill_ordinary, fill_zero, fill_ordinary},
 };
 
 void generate_float_row(const armq_case *c, int64_t row, void *data, int64_t length) {

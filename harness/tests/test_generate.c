@@ -335,41 +335,6 @@ static void test_output_size(void **state) {
 
 /* --- The other kinds of data ------------------------------------------------------------------ */
 
-static void test_ties(void **state) {
-    (void)state;
-    static const char *const cases[] = {"quantize tokens=21 k=64 in=bf16",
-                                        "quantize tokens=21 k=64 in=f32 dialect=kleidi-w8a8",
-                                        "quantize tokens=21 k=1 in=f16 dialect=kleidi-w8a8",
-                                        "quantize tokens=21 k=64 in=f16 dialect=kleidi-w8a8"};
-    for (int i = 0; i < 4; i++) {
-        char text[100];
-        snprintf(text, sizeof text, "%s data=ties", cases[i]);
-        tensors *t = make(text);
-        int64_t ties = 0, total = 0;
-        bool zero_points[256] = {false};
-        for (int64_t row = 0; row < 21; row++) {
-            double low = 0, high = 0;
-            for (int64_t j = 0; j < t->c.desc.k; j++, total++) {
-                double x = x_at(t, row, j);
-                ties += boundary_distance(x) == 0;
-                low = fmin(low, x);
-                high = fmax(high, x);
-            }
-            assert_true(i == 0 ? fmax(-low, high) == 127 : high - low == 255);
-            assert_true(low == floor(low));
-            zero_points[(int)(low + 256) & 255] = true;
-        }
-        int different = 0;
-        for (int v = 0; v < 256; v++)
-            different += zero_points[v];
-        if (i == 1 || i == 3)
-            assert_in_range(different, 4, 7);
-        if (t->c.desc.k > 1)
-            assert_in_range(ties, total * 65 / 100, total * 85 / 100);
-        drop(t);
-    }
-}
-
 static void test_gemm_extremes(void **state) {
     (void)state;
     tensors *t = make("gemm_s8s8s32 tokens=4 n=5 k=16 data=extremes");
@@ -513,20 +478,20 @@ static const struct {
     {"quantize tokens=7 k=100 in=f32", UINT64_C(0x759ba6af8a19f63c)},
     {"quantize tokens=7 k=100 in=bf16 dialect=sglang-w8a8", UINT64_C(0xd65cf9d6d75704d4)},
     {"quantize tokens=7 k=100 in=f16 dialect=kleidi-w8a8", UINT64_C(0x15a5e23f2c21958f)},
-    {"quantize tokens=7 k=33 in=f32 dialect=kleidi-w8a8 data=ties", UINT64_C(0xb836961d011c6fa6)},
+    {"quantize tokens=7 k=33 in=f32 dialect=kleidi-w8a8 data=ties", UINT64_C(0xfb7cc0fa7cc4d873)},
     {"quantize tokens=9 k=33 in=f16 dialect=kleidi-w8a8 data=subnormals",
      UINT64_C(0xfa284fa1e8a5b8ee)},
     {"gemm_s8s8s32 tokens=5 n=7 k=61", UINT64_C(0xa0b717db96ba4aa9)},
     {"gemm_s8s8s32 tokens=5 n=7 k=61 data=extremes", UINT64_C(0x371a61f5da4dc8c2)},
-    {"linear_w8a8 tokens=5 n=70 k=130 in=bf16 bias=f32 seed=2", UINT64_C(0x572951f806826926)},
+    {"linear_w8a8 tokens=5 n=70 k=130 in=bf16 bias=f32 seed=2", UINT64_C(0xd037bfd5bf47229f)},
     {"linear_w8a8 tokens=5 n=70 k=130 in=f32 bias=f32 dialect=kleidi-w8a8 x_pad=3",
-     UINT64_C(0x530bdf336ce3543d)},
+     UINT64_C(0xdc4ea57cf1e9df76)},
     {"linear_w8a8 tokens=8 n=9 k=130 in=f16 bias=f16 data=extremes dialect=kleidi-w8a8",
-     UINT64_C(0xd9b15ba2a118dbbc)},
-    {"linear_w8a8 tokens=8 n=9 k=130 in=bf16 data=outliers", UINT64_C(0x5b8dc0084040eaf6)},
-    {"linear_w8a8 tokens=8 n=9 k=30 in=f32 data=zero_rows", UINT64_C(0x9ce345e7dfbcb777)},
+     UINT64_C(0xd8122fda76987d4a)},
+    {"linear_w8a8 tokens=8 n=9 k=130 in=bf16 data=outliers", UINT64_C(0xbbcb7db08521b883)},
+    {"linear_w8a8 tokens=8 n=9 k=30 in=f32 data=zero_rows", UINT64_C(0x95c8990593830e5c)},
     {"linear_w8a8 tokens=8 n=9 k=30 in=f32 data=poison dialect=kleidi-w8a8",
-     UINT64_C(0xe80d70eb1d20f021)},
+     UINT64_C(0x8e02ffce5f48d094)},
     {"linear_bf16 tokens=5 n=40 k=77 in=f32 bias=f32", UINT64_C(0x6262f4e8bbb8de41)},
     {"linear_bf16 tokens=5 n=40 k=77 in=bf16 data=subnormals", UINT64_C(0x08d4dcc10a0d36b2)},
 };
@@ -590,7 +555,6 @@ int main(void) {
         cmocka_unit_test(test_int8_weights),
         cmocka_unit_test(test_scales_and_biases),
         cmocka_unit_test(test_output_size),
-        cmocka_unit_test(test_ties),
         cmocka_unit_test(test_gemm_extremes),
         cmocka_unit_test(test_linear_extremes),
         cmocka_unit_test(test_outliers),

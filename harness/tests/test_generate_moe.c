@@ -596,21 +596,21 @@ static const struct {
     const char *text;
     uint64_t hash;
 } golden[] = {
-    {MOE_W8A8 "dialect=sglang-w8a8", UINT64_C(0x5ce96e31597a9806)},
-    {MOE_W8A8 "w13_bias=1 w2_bias=1 in=f32 seed=2", UINT64_C(0x36747231a736cf84)},
+    {MOE_W8A8 "dialect=sglang-w8a8", UINT64_C(0xffb23e3b1a7f4913)},
+    {MOE_W8A8 "w13_bias=1 w2_bias=1 in=f32 seed=2", UINT64_C(0x5885a9105798621d)},
     {MOE_W8A8 "activation=swigluoai w13_bias=in w2_bias=in routing=empty limit=3",
-     UINT64_C(0x167aba633de70cbc)},
-    {MOE_W8A8 "routing=softmax gate=interleaved in=f16", UINT64_C(0xdee8282414499788)},
-    {MOE_W8A8 "routing=balanced router=input x_pad=3", UINT64_C(0xb39c5dd2c90f748d)},
-    {MOE_W8A8 "routing=repeat data=ties", UINT64_C(0xa9e2895fb30b9930)},
-    {MOE_W8A8 "routing=skip data=outliers in=f32", UINT64_C(0x8878ec8639f93641)},
-    {MOE_W8A8 "data=extremes in=f16", UINT64_C(0xe21b5bf8a4edfb9c)},
-    {MOE_W8A8 "data=extremes in=bf16", UINT64_C(0x0fc721964cf7a3a7)},
-    {MOE_W8A8 "routing=last data=poison w2_bias=1", UINT64_C(0x832b061a0f55b3ec)},
-    {MOE_W8A8 "routing=one data=zero_rows", UINT64_C(0xe49ea67a65b99c8e)},
+     UINT64_C(0xca7c9469e6014ecf)},
+    {MOE_W8A8 "routing=softmax gate=interleaved in=f16", UINT64_C(0x7c3021f30a2e693f)},
+    {MOE_W8A8 "routing=balanced router=input x_pad=3", UINT64_C(0x6b38908260c4aa1b)},
+    {MOE_W8A8 "routing=repeat data=ties", UINT64_C(0xdf2334f2b78941cb)},
+    {MOE_W8A8 "routing=skip data=outliers in=f32", UINT64_C(0xeed434c4d36d2e7b)},
+    {MOE_W8A8 "data=extremes in=f16", UINT64_C(0xc21a24400b37844c)},
+    {MOE_W8A8 "data=extremes in=bf16", UINT64_C(0x5882375b1c4efbf3)},
+    {MOE_W8A8 "routing=last data=poison w2_bias=1", UINT64_C(0x237e12417ac9837a)},
+    {MOE_W8A8 "routing=one data=zero_rows", UINT64_C(0x13358be09e4976af)},
     {MOE_BF16 "in=f32 w13_bias=in", UINT64_C(0xfdaed75bc547cd0a)},
     {MOE_BF16 "data=extremes", UINT64_C(0xe895ff13475a20a9)},
-    {MOE_BF16 "routing=empty data=poison in=f16 w2_bias=in", UINT64_C(0xc096fa04be70c537)},
+    {MOE_BF16 "routing=empty data=poison in=f16 w2_bias=in", UINT64_C(0x3acf08ef911a8699)},
     {"activation tokens=9 intermediate=21 in=f32 activation=gelu", UINT64_C(0x656fb7e845457361)},
     {"activation tokens=9 intermediate=21 in=bf16 activation=swigluoai",
      UINT64_C(0x0afbefdd554f9b6e)},
@@ -618,7 +618,7 @@ static const struct {
     {"activation tokens=11 intermediate=21 in=f32 data=extremes gate=interleaved",
      UINT64_C(0xb80da9f1d7e69a1d)},
     {"activation tokens=9 intermediate=21 in=bf16 data=subnormals", UINT64_C(0xc0beef1959f6f9f7)},
-    {"activation tokens=9 intermediate=21 in=f32 data=poison", UINT64_C(0xb1bc417e8d15ab00)},
+    {"activation tokens=9 intermediate=21 in=f32 data=poison", UINT64_C(0x6de8460db32c7458)},
 };
 
 static void test_golden_hashes(void **state) {
