@@ -39,7 +39,7 @@ static int ascending(const void *a, const void *b) {
 static void test_ci_budget(void **state) {
     (void)state;
     case_list list = load("ci", 1, 1, 1);
-    assert_in_range(list.count, 800, 1100);
+    assert_in_range(list.count, 1000, 1300);
     int64_t *macs = calloc((size_t)list.count, sizeof *macs), products = 0, large = 0;
     assert_non_null(macs);
     for (int64_t i = 0; i < list.count; i++) {
@@ -102,6 +102,62 @@ static void test_ci_covers(void **state) {
     case_list_free(&list);
 }
 
+/* What a kernel may do only beyond some size, and what only another description shows. */
+typedef struct {
+    unsigned caches;
+    bool many_rows, one_expert, many_channels, long_k, long_stride, threads[8], both[2], away_first,
+        even_first;
+} thresholds;
+
+static void take_thresholds(thresholds *o, const armq_case *c) {
+    const armq_desc *d = &c->desc;
+    bool moe = armq_op_is_moe(d->op), linear = armq_op_is_linear(d->op);
+    o->caches |= 1u << c->caches;
+    o->many_rows |= d->tokens > 256;
+    o->one_expert |= moe && d->tokens > 256 && c->routing == ROUTING_ONE;
+    o->many_channels |= d->n > 1024 || d->hidden > 1024;
+    o->long_k |= d->k > 4096 || (armq_op_is_bf16(d->op) && d->k > 2048) || d->intermediate > 2048;
+    o->long_stride |= c->y_pad > 2 * (moe ? d->hidden : linear ? d->n : 31);
+    for (int n = 0; n < 8; n++)
+        o->threads[n] |= c->threads == n;
+    bool first = d->dialect.linear_round_before_bias, bias = d->uses & ARMQ_USES_BIAS;
+    o->away_first |= first && bias && d->dialect.q_rounding == ARMQ_ROUND_TIES_AWAY;
+    o->even_first |= first && bias && d->dialect.q_rounding == ARMQ_ROUND_TIES_EVEN;
+    if (d->dialect.quant != ARMQ_QUANT_NONE && c->data == DATA_TIES)
+        o->both[d->dialect.q_rounding == ARMQ_ROUND_TIES_AWAY] |= d->in == ARMQ_DTYPE_F16;
+}
+
+static void test_ci_thresholds(void **state) {
+    (void)state;
+    static const armq_op ops[] = {ARMQ_OP_QUANTIZE,    ARMQ_OP_ACTIVATION,  ARMQ_OP_GEMM_S8S8S32,
+                                  ARMQ_OP_LINEAR_W8A8, ARMQ_OP_LINEAR_BF16, ARMQ_OP_MOE_W8A8,
+                                  ARMQ_OP_MOE_BF16};
+    case_list list = load("ci", 1, 1, 1), edge = load("edge", 8, 12, 16);
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        thresholds o = {0}, at_edge = {0};
+        for (int64_t j = 0; j < list.count; j++)
+            if (list.items[j].desc.op == ops[i])
+                take_thresholds(&o, &list.items[j]);
+        for (int64_t j = 0; j < edge.count; j++)
+            if (edge.items[j].desc.op == ops[i])
+                take_thresholds(&at_edge, &edge.items[j]);
+        bool moe = armq_op_is_moe(ops[i]);
+        bool channels = ops[i] != ARMQ_OP_QUANTIZE && ops[i] != ARMQ_OP_ACTIVATION;
+        assert_int_equal(o.caches, 7);
+        assert_true(at_edge.caches & 1u << CACHES_SMALL);
+        assert_true(o.many_rows && o.long_k && o.long_stride);
+        assert_true(!channels || (o.many_channels && at_edge.caches == 7));
+        assert_true(o.threads[2] && o.threads[4] && o.threads[5] && o.threads[7]);
+        assert_true(!moe || o.one_expert);
+        if (ops[i] == ARMQ_OP_LINEAR_W8A8)
+            assert_true(o.away_first && o.even_first);
+        if (ops[i] == ARMQ_OP_QUANTIZE)
+            assert_true(o.both[0] && o.both[1]);
+    }
+    case_list_free(&list);
+    case_list_free(&edge);
+}
+
 /* --- MoE and activation ----------------------------------------------------------------------- */
 
 static void test_moe_ci_budget(void **state) {
@@ -109,7 +165,7 @@ static void test_moe_ci_budget(void **state) {
     case_list list = load("moe-ci", 1, 1, 1);
     int64_t *macs = calloc((size_t)list.count, sizeof *macs), total = 0, large = 0;
     assert_non_null(macs);
-    assert_in_range(list.count, 200, 320);
+    assert_in_range(list.count, 250, 380);
     for (int64_t i = 0; i < list.count; i++) {
         macs[i] = case_macs(&list.items[i]);
         total += macs[i];
@@ -359,11 +415,17 @@ static void test_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ci_budget),     cmocka_unit_test(test_ci_covers),
-        cmocka_unit_test(test_moe_ci_budget), cmocka_unit_test(test_moe_ci_activations),
-        cmocka_unit_test(test_moe_ci_covers), cmocka_unit_test(test_moe_full_and_edge),
-        cmocka_unit_test(test_moe_models),    cmocka_unit_test(test_full),
-        cmocka_unit_test(test_edge),          cmocka_unit_test(test_models),
+        cmocka_unit_test(test_ci_budget),
+        cmocka_unit_test(test_ci_covers),
+        cmocka_unit_test(test_ci_thresholds),
+        cmocka_unit_test(test_moe_ci_budget),
+        cmocka_unit_test(test_moe_ci_activations),
+        cmocka_unit_test(test_moe_ci_covers),
+        cmocka_unit_test(test_moe_full_and_edge),
+        cmocka_unit_test(test_moe_models),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_edge),
+        cmocka_unit_test(test_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
