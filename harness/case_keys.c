@@ -471,7 +471,7 @@ const case_key case_keys[KEY_COUNT] = {
     {"zero_points", INT4, FLAG(ARMQ_USES_WEIGHT_ZERO), FIXED("0"), .help = "of int4 weights"},
     {"q_rounding", OP(QUANTIZE) | LINEAR_INT, NAMED(q_rounding), .fallback = fallback_preset,
      .allowed = "even, away", .help = "how ties of q are rounded; default that of the dialect"},
-    {"round_first", LINEAR_INT, NAMED(round_first), .fallback = fallback_preset, .allowed = "0, 1",
+    {"round_first", LINEAR, NAMED(round_first), .fallback = fallback_preset, .allowed = "0, 1",
      .help = "1: round to the dtype of y also before the bias is added; default that of the "
              "dialect"},
     {"bias", LINEAR, BIAS(ARMQ_USES_BIAS), FIXED("0"), .help = "[n], added to the product"},

@@ -424,7 +424,7 @@ static uint32_t infinity_bits(const x_row *r) {
 static void fill_nan(x_row *r) {
     static const uint32_t f32[5] = {0x7fc00001, 0x7fffffff, 0x7f800001, 0x7fff8c22, 0xffffffff};
     static const uint32_t bf16[5] = {0x7fc1, 0x7fff, 0x7f81, 0xff81, 0xffff};
-    static const uint32_t f16[5] = {0x7e01, 0x7ff1, 0x7c01, 0xfc01, 0xfe01};
+    static const uint32_t f16[5] = {0x7e01, 0x7fff, 0x7c01, 0xfc01, 0xffff};
     const uint32_t *payloads = r->dtype == ARMQ_DTYPE_F32    ? f32
                                : r->dtype == ARMQ_DTYPE_BF16 ? bf16
                                                              : f16;

@@ -44,8 +44,11 @@ static void linear_row(ref_context *context, int64_t row, const int64_t *columns
             continue;
         }
         intervals[i] = ref_dot_bf16(&values, k ? w + n * k : w, k);
-        if (ref_bias(context, n, &bias))
-            intervals[i] = ref_plus_f32(intervals[i], bias);
+        if (!ref_bias(context, n, &bias))
+            continue;
+        if (context->problem.desc->dialect.linear_round_before_bias)
+            intervals[i] = ref_rounded(intervals[i], context->problem.desc->out);
+        intervals[i] = ref_plus_f32(intervals[i], bias);
     }
 }
 

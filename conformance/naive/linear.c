@@ -118,6 +118,8 @@ void naive_linear_bf16(const naive_call *call, int64_t row, void *scratch) {
         x[i] = armq_f32_to_bf16(naive_load(&values, i));
     for (int64_t n = 0; n < desc->n; n++) {
         float y = naive_product_bf16(&call->packed, x, n);
+        if (desc->dialect.linear_round_before_bias)
+            y = (float)armq_round_to(desc->out, (double)y);
         naive_store(desc, naive_y_row(call, row), n, naive_add_bias(y, &call->packed, n));
     }
 }

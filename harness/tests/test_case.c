@@ -243,7 +243,7 @@ static void test_rounding_overrides(void **state) {
     }
     refused("quantize tokens=1 k=3 q_rounding=up", 34, "q_rounding=up; allowed are even, away");
     refused("linear_w8a8 tokens=1 n=1 k=3 round_first=2", 42, "round_first=2; allowed are 0, 1");
-    refused("linear_bf16 tokens=1 n=1 k=3 round_first=1", 30, "has no key 'round_first'");
+    refused("gemm_s8s8s32 tokens=1 n=1 k=3 round_first=1", 31, "has no key 'round_first'");
 }
 
 static void test_caches(void **state) {

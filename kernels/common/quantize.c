@@ -262,14 +262,19 @@ INLINE uint16x8_t load_bf16(armq_dtype in, const void *x, uint16x8_t *largest) {
     uint16x8_t v;
     if (in == ARMQ_DTYPE_BF16) {
         v = vld1q_u16(x);
-    } else if (in == ARMQ_DTYPE_F16) {
-        uint16x8_t h = vld1q_u16(x);
-        v = armq_narrow_bf16_pair(armq_widen_f16_low(h), armq_widen_f16_high(h));
     } else {
-        const float *f = x;
+        float32x4_t low, high;
+        if (in == ARMQ_DTYPE_F16) {
+            uint16x8_t h = vld1q_u16(x);
+            low = armq_widen_f16_low(h);
+            high = armq_widen_f16_high(h);
+        } else {
+            const float *f = x;
+            low = vld1q_f32(f);
+            high = vld1q_f32(f + 4);
+        }
         /* A NaN must not be rounded: its payload could carry into the exponent. */
         uint32x4_t quiet = vdupq_n_u32(0x7fc00000u);
-        float32x4_t low = vld1q_f32(f), high = vld1q_f32(f + 4);
         low = vbslq_f32(vceqq_f32(low, low), low, vreinterpretq_f32_u32(quiet));
         high = vbslq_f32(vceqq_f32(high, high), high, vreinterpretq_f32_u32(quiet));
         v = armq_narrow_bf16_pair(low, high);
