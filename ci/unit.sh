@@ -37,7 +37,9 @@ run_one() {
         export ARMQ_EMULATED=1 ARMQ_CPU=$cpu
         command=(qemu-aarch64 -L / -cpu "$cpu" "$program")
     fi
+    local start=${EPOCHREALTIME/[.,]/}
     timeout -k 10 300 "${command[@]}" >"$dir/log" 2>&1 </dev/null || status=$?
+    local ms=$(((${EPOCHREALTIME/[.,]/} - start) / 1000))
     read -r passed failed skipped < <(count_xml "$dir"/*.xml)
     local note=
     if [ "$status" != 0 ] && [ "$failed" = 0 ]; then
@@ -59,7 +61,8 @@ run_one() {
                     inside = !last
                 }'
         fi
-        echo "$name: $passed passed, $failed failed, $skipped skipped$note"
+        printf '%s: %d passed, %d failed, %d skipped%s, %d.%d s\n' \
+            "$name" "$passed" "$failed" "$skipped" "$note" $((ms / 1000)) $((ms % 1000 / 100))
     } >"$dir/report"
     cat "$dir/report"
 }
