@@ -55,22 +55,6 @@ static sizes sizes_of(const armq_desc *desc, int32_t which) {
     return s;
 }
 
-static armq_status refuse_long(int64_t k, const char *name, armq_support *support) {
-    if (k <= support->max_k)
-        return ARMQ_OK;
-    snprintf(support->reason, sizeof support->reason,
-             "%s = %" PRId64 " is above %" PRId64 ", the longest that int32 sums can hold", name, k,
-             support->max_k);
-    return ARMQ_UNSUPPORTED;
-}
-
-static armq_status refuse_k(const armq_desc *desc, armq_support *support) {
-    if (!armq_op_is_moe(desc->op))
-        return refuse_long(desc->k, "k", support);
-    armq_status status = refuse_long(desc->hidden, "hidden", support);
-    return status == ARMQ_OK ? refuse_long(desc->intermediate, "intermediate", support) : status;
-}
-
 static void fill_support(const armq_desc *desc, armq_support *support) {
     snprintf(support->kernel, sizeof support->kernel, "reference");
     for (int32_t which = 0; which < weight_count(desc); which++) {
@@ -100,7 +84,7 @@ static armq_status query(const armq_desc *desc, armq_support *support) {
         return ARMQ_UNSUPPORTED;
     }
     support->max_k = armq_max_k(desc->op, &desc->dialect);
-    status = refuse_k(desc, support);
+    status = armq_k_check(desc, support->max_k, support->reason, sizeof support->reason);
     if (status == ARMQ_OK)
         fill_support(desc, support);
     return status;

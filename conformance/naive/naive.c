@@ -51,23 +51,6 @@ static void fill_support(const armq_desc *desc, armq_support *support) {
                       ARMQ_CLAIM_NO_ALLOC | ARMQ_CLAIM_REENTRANT | ARMQ_CLAIM_NONFINITE_ROW_NAN;
 }
 
-static armq_status refuse_long(int64_t k, const char *name, armq_support *support) {
-    if (k <= support->max_k)
-        return ARMQ_OK;
-    snprintf(support->reason, sizeof support->reason,
-             "%s = %" PRId64 " is above %" PRId64 ", the longest that int32 sums can hold", name, k,
-             support->max_k);
-    return ARMQ_UNSUPPORTED;
-}
-
-/* Both products of a mixture of experts have a K. */
-static armq_status refuse_k(const armq_desc *desc, armq_support *support) {
-    if (!armq_op_is_moe(desc->op))
-        return refuse_long(desc->k, "k", support);
-    armq_status status = refuse_long(desc->hidden, "hidden", support);
-    return status == ARMQ_OK ? refuse_long(desc->intermediate, "intermediate", support) : status;
-}
-
 /* A limit that clamps nothing sensible, or numbers that the activation does not have. */
 static armq_status refuse_activation(const armq_desc *desc, armq_support *support) {
     const armq_dialect *d = &desc->dialect;
@@ -97,7 +80,7 @@ static armq_status query(const armq_desc *desc, armq_support *support) {
         return ARMQ_UNSUPPORTED;
     }
     fill_support(desc, support);
-    status = refuse_k(desc, support);
+    status = armq_k_check(desc, support->max_k, support->reason, sizeof support->reason);
     return status == ARMQ_OK ? refuse_activation(desc, support) : status;
 }
 

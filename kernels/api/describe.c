@@ -302,6 +302,23 @@ armq_status armq_desc_check(const armq_desc *desc, char *reason, size_t reason_b
     return ARMQ_OK;
 }
 
+armq_status armq_k_check(const armq_desc *desc, int64_t max_k, char *reason, size_t reason_bytes) {
+    bool moe = armq_op_is_moe(desc->op);
+    for (int32_t which = 0; which < (moe ? 2 : 1); which++) {
+        int64_t k = armq_weight_k(desc, which);
+        if (k <= max_k)
+            continue;
+        (void)invalid(reason, reason_bytes,
+                      "%s = %" PRId64 "; beyond %" PRId64 " an int32 accumulator can wrap",
+                      !moe         ? "k"
+                      : which == 0 ? "hidden"
+                                   : "intermediate",
+                      k, max_k);
+        return ARMQ_UNSUPPORTED;
+    }
+    return ARMQ_OK;
+}
+
 /* --- Arguments -----------------------------------------------------------------------------------
  */
 

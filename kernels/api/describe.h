@@ -13,6 +13,10 @@
  * count overflows. On failure writes a sentence with the offending value into reason. */
 armq_status armq_desc_check(const armq_desc *desc, char *reason, size_t reason_bytes);
 
+/* ARMQ_UNSUPPORTED, with the value in reason, if a product of the problem sums over more than max_k
+ * elements: k, or hidden and intermediate of a MoE. */
+armq_status armq_k_check(const armq_desc *desc, int64_t max_k, char *reason, size_t reason_bytes);
+
 /* Checks args against the description and what query answered (workspace and alignment): NULL
  * pointers to tensors that are not empty, pointers or strides given but not declared in desc->uses,
  * strides below the row length, unaligned workspace or packed weights, threads outside [1,

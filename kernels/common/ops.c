@@ -132,14 +132,6 @@ static armq_status check_dialect(const armq_desc *desc, armq_support *support) {
     return status;
 }
 
-static armq_status check_k(const char *name, int64_t k, armq_support *support) {
-    if (k <= support->max_k)
-        return ARMQ_OK;
-    return REFUSE(support, ARMQ_UNSUPPORTED,
-                  "%s = %" PRId64 "; beyond %" PRId64 " an int32 accumulator can wrap", name, k,
-                  support->max_k);
-}
-
 static armq_status check(const armq_tier *tier, const armq_desc *desc, armq_support *support) {
     armq_status status = armq_desc_check(desc, support->reason, sizeof support->reason);
     if (status == ARMQ_OK && !tiles_of(tier, desc->op))
@@ -152,12 +144,7 @@ static armq_status check(const armq_tier *tier, const armq_desc *desc, armq_supp
     if (status != ARMQ_OK)
         return status;
     support->max_k = armq_max_k(desc->op, &desc->dialect);
-    status = check_k("k", desc->k, support);
-    if (status == ARMQ_OK && armq_op_is_moe(desc->op))
-        status = check_k("hidden", desc->hidden, support);
-    if (status == ARMQ_OK && armq_op_is_moe(desc->op))
-        status = check_k("intermediate", desc->intermediate, support);
-    return status;
+    return armq_k_check(desc, support->max_k, support->reason, sizeof support->reason);
 }
 
 static armq_status refuse_size(armq_support *support) {

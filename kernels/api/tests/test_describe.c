@@ -134,6 +134,21 @@ static void test_group_size_of_gpt_oss(void **state) {
     accepted(&d);
 }
 
+static void test_longest_k(void **state) {
+    (void)state;
+    char reason[256] = "";
+    armq_desc linear = valid_linear(), moe = valid_moe_w4a8();
+    assert_int_equal(armq_k_check(&linear, 64, reason, sizeof reason), ARMQ_OK);
+    assert_int_equal(armq_k_check(&linear, 63, reason, sizeof reason), ARMQ_UNSUPPORTED);
+    assert_string_equal(reason, "k = 64; beyond 63 an int32 accumulator can wrap");
+    assert_int_equal(armq_k_check(&moe, 256, reason, sizeof reason), ARMQ_OK);
+    assert_int_equal(armq_k_check(&moe, 255, reason, sizeof reason), ARMQ_UNSUPPORTED);
+    assert_string_equal(reason, "hidden = 256; beyond 255 an int32 accumulator can wrap");
+    moe.intermediate = 512;
+    assert_int_equal(armq_k_check(&moe, 256, reason, sizeof reason), ARMQ_UNSUPPORTED);
+    assert_string_equal(reason, "intermediate = 512; beyond 256 an int32 accumulator can wrap");
+}
+
 /* --- Arguments -----------------------------------------------------------------------------------
  */
 
@@ -267,6 +282,7 @@ int main(void) {
         cmocka_unit_test(test_linear_refusals),
         cmocka_unit_test(test_moe_refusals),
         cmocka_unit_test(test_group_size_of_gpt_oss),
+        cmocka_unit_test(test_longest_k),
         cmocka_unit_test(test_valid_arguments),
         cmocka_unit_test(test_empty_tensors_may_be_null),
         cmocka_unit_test(test_argument_refusals),
