@@ -14,7 +14,9 @@
 /* --- Kinds of data ---------------------------------------------------------------------------- */
 
 #define OP(name) (1u << ARMQ_OP_##name)
-#define ROWS (OP(QUANTIZE) | OP(LINEAR_W8A8) | OP(MOE_W8A8) | OP(LINEAR_BF16) | OP(MOE_BF16))
+#define SCALED (OP(LINEAR_W8A8) | OP(LINEAR_W4A8) | OP(MOE_W8A8) | OP(MOE_W4A8))
+#define GEMMS (OP(GEMM_S8S8S32) | OP(GEMM_S8S4S32))
+#define ROWS (OP(QUANTIZE) | SCALED | OP(LINEAR_BF16) | OP(MOE_BF16))
 #define FLOATS (ROWS | OP(ACTIVATION))
 #define ALL ((1u << ARMQ_OP_COUNT) - 1u)
 
@@ -27,8 +29,9 @@ static const struct {
     [DATA_TIES] = {"ties", ROWS,
                    "half-integers that every correct quantiser rounds alike, f32 beside such; "
                    "bf16 baselines: ties of the rounding to bf16"},
-    [DATA_EXTREMES] = {"extremes", FLOATS | OP(GEMM_S8S8S32),
-                       "edges of the integer contract: all -128 or 127, alternating signs; "
+    [DATA_EXTREMES] = {"extremes", FLOATS | GEMMS,
+                       "edges of the integer contract: all -128 or 127 (int4: -8 or 7, with zero "
+                       "points at the other end), alternating signs; "
                        "activation: where exp overflows or underflows"},
     [DATA_OUTLIERS] = {"outliers", ROWS, "a few channels 32 times larger than the rest"},
     [DATA_ZERO_ROWS] = {"zero_rows", FLOATS, "rows of 0, of -0 and below 2^-120 between others"},
@@ -36,7 +39,7 @@ static const struct {
     [DATA_POISON] = {"poison", FLOATS,
                      "odd rows hold a NaN or an infinity, even rows are as in normal; scales and "
                      "biases of experts that no token uses are NaN"},
-    [DATA_BAD_SCALES] = {"bad_scales", OP(LINEAR_W8A8) | OP(MOE_W8A8),
+    [DATA_BAD_SCALES] = {"bad_scales", SCALED,
                          "a third of the weight scales is 0, -0, subnormal, infinite or NaN"},
 };
 
@@ -254,8 +257,10 @@ static bool override_dialect(armq_case *c, const armq_dialect *own, char *why, s
     return true;
 }
 
-/* So does its rounding. */
+/* So do its kind of quantisation and its rounding. */
 static void override_rounding(armq_case *c, const armq_dialect *own) {
+    if (case_has_key(c->desc.op, "quant"))
+        c->desc.dialect.quant = own->quant;
     if (case_has_key(c->desc.op, "q_rounding"))
         c->desc.dialect.q_rounding = own->q_rounding;
     if (case_has_key(c->desc.op, "round_first"))
@@ -299,6 +304,28 @@ static bool resolve_dialect(armq_case *c, char *why, size_t why_bytes) {
     return ok && (!gated || override_dialect(c, &own, why, why_bytes));
 }
 
+bool case_groups_divide(const armq_case *c, const char **name, int64_t *size) {
+    const armq_desc *d = &c->desc;
+    bool moe = armq_op_is_moe(d->op);
+    for (int32_t which = 0; which < (moe ? 2 : 1) && d->group_size > 0; which++) {
+        *name = !moe ? "k" : which == 0 ? "hidden" : "intermediate";
+        *size = armq_weight_k(d, which);
+        if (*size % d->group_size != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool check_description(const armq_case *c, char *why, size_t why_bytes) {
+    armq_desc d = c->desc;
+    if (d.group_size > 0) {
+        d.k -= d.k % d.group_size;
+        d.hidden -= d.hidden % d.group_size;
+        d.intermediate -= d.intermediate % d.group_size;
+    }
+    return armq_desc_check(&d, why, why_bytes) == ARMQ_OK;
+}
+
 bool case_resolve(armq_case *c, char *why, size_t why_bytes) {
     armq_desc *d = &c->desc;
     d->size = sizeof *d;
@@ -316,7 +343,7 @@ bool case_resolve(armq_case *c, char *why, size_t why_bytes) {
                  armq_op_name(d->op));
         return false;
     }
-    if (!check_routing(c, why, why_bytes) || armq_desc_check(d, why, why_bytes) != ARMQ_OK)
+    if (!check_routing(c, why, why_bytes) || !check_description(c, why, why_bytes))
         return false;
     return pad_fits("x_pad", armq_x_row(d), c->x_pad, d->tokens, why, why_bytes) &&
            pad_fits("y_pad", armq_y_row(d), c->y_pad, d->tokens, why, why_bytes) &&

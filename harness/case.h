@@ -84,6 +84,11 @@ const char *case_text(const armq_case *c, char text[CASE_TEXT_MAX]);
 void case_bind(armq_case *c, uint64_t features, int64_t l1, int64_t l2, int64_t llc,
                int32_t max_threads);
 
+/* Whether the group size divides every dimension that int4 weights are summed along. Where it does
+ * not, the case stands, and query must refuse it with the group size and the dimension (*name,
+ * *size) in its reason. */
+bool case_groups_divide(const armq_case *c, const char **name, int64_t *size);
+
 /* Multiply-accumulates of one run of the case: tokens*n*k; gated MoE
  * tokens*top_k*3*hidden*intermediate, slots that are skipped (id -1) included, so that it follows
  * from the text alone; 0 for quantize and activation. Saturates at INT64_MAX. */
@@ -142,10 +147,11 @@ const char *sweep_directory(void);
 void case_print_keys(FILE *out);
 
 /* Completes and validates a case whose keys are set: flags and formats that follow from them,
- * dialect, armq_desc_check, sizes that can be addressed. Used by parse and by derived cases. Gate
- * layout, alpha, limit, the rounding of q and of a linear layer before its bias keep the values
- * that c->desc.dialect has where the op has a key for them; everything else in it comes from the
- * preset. False with a sentence in why. */
+ * dialect, armq_desc_check (but for a group size that does not divide: case_groups_divide), sizes
+ * that can be addressed. Used by parse and by derived cases. Gate layout, alpha, limit, how
+ * activations are quantised, the rounding of q and of a linear layer before its bias keep the
+ * values that c->desc.dialect has where the op has a key for them; everything else in it comes from
+ * the preset. False with a sentence in why. */
 bool case_resolve(armq_case *c, char *why, size_t why_bytes);
 
 #endif

@@ -274,6 +274,21 @@ static void fallback_preset(const case_key *key, const armq_case *c, char text[K
     key->print(key, &preset, text);
 }
 
+static const char *quant_name(armq_quant quant) {
+    return quant == ARMQ_QUANT_ASYMMETRIC ? "asymmetric" : "symmetric";
+}
+
+static bool parse_quant(const case_key *key, armq_case *c, const char *text, key_context *context) {
+    armq_quant *quant = &c->desc.dialect.quant;
+    *quant = strcmp(text, "asymmetric") == 0 ? ARMQ_QUANT_ASYMMETRIC : ARMQ_QUANT_SYMMETRIC;
+    return strcmp(text, quant_name(*quant)) == 0 ? true : refuse_name(key, text, context);
+}
+
+static void print_quant(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    snprintf(text, KEY_VALUE_MAX, "%s", quant_name(c->desc.dialect.quant));
+}
+
 static bool parse_q_rounding(const case_key *key, armq_case *c, const char *text,
                              key_context *context) {
     bool away = strcmp(text, "away") == 0;
@@ -421,8 +436,10 @@ static void fallback_fixed(const case_key *key, const armq_case *c, char text[KE
 #define GEMM (OP(GEMM_S8S8S32) | OP(GEMM_S8S4S32))
 #define LINEAR_INT (OP(LINEAR_W8A8) | OP(LINEAR_W4A8))
 #define LINEAR (LINEAR_INT | OP(LINEAR_BF16))
-#define MOE (OP(MOE_W8A8) | OP(MOE_W4A8) | OP(MOE_BF16))
+#define MOE_INT (OP(MOE_W8A8) | OP(MOE_W4A8))
+#define MOE (MOE_INT | OP(MOE_BF16))
 #define INT4 (OP(GEMM_S8S4S32) | OP(LINEAR_W4A8) | OP(MOE_W4A8))
+#define QUANTISED (OP(QUANTIZE) | LINEAR_INT | MOE_INT)
 #define ALL ((1u << ARMQ_OP_COUNT) - 1u)
 
 #define FIXED(text) .fallback = fallback_fixed, .fixed = (text)
@@ -469,7 +486,10 @@ const case_key case_keys[KEY_COUNT] = {
     {"format", INT4, NAMED(format), FIXED("s4_low"), .allowed = "s4_low, s4_word8",
      .help = "how int4 weights are stored"},
     {"zero_points", INT4, FLAG(ARMQ_USES_WEIGHT_ZERO), FIXED("0"), .help = "of int4 weights"},
-    {"q_rounding", OP(QUANTIZE) | LINEAR_INT, NAMED(q_rounding), .fallback = fallback_preset,
+    {"quant", QUANTISED, NAMED(quant), .fallback = fallback_preset,
+     .allowed = "symmetric, asymmetric",
+     .help = "how activations are quantised; default that of the dialect"},
+    {"q_rounding", QUANTISED, NAMED(q_rounding), .fallback = fallback_preset,
      .allowed = "even, away", .help = "how ties of q are rounded; default that of the dialect"},
     {"round_first", LINEAR, NAMED(round_first), .fallback = fallback_preset, .allowed = "0, 1",
      .help = "1: round to the dtype of y also before the bias is added; default that of the "

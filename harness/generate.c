@@ -69,12 +69,15 @@ bool generate_operand(const armq_case *c, operand_id id, const operand_shape *sh
         return true;
     case OPERAND_W:
     case OPERAND_W2:
-        return generate_weights(c, id, shape, data);
+        generate_weights(c, id, shape, data);
+        return true;
     case OPERAND_W_SCALES:
     case OPERAND_W2_SCALES:
-        if (c->desc.format != ARMQ_WEIGHT_S8)
-            return false;
         generate_scales(c, id, shape, data);
+        return true;
+    case OPERAND_W_ZEROS:
+    case OPERAND_W2_ZEROS:
+        generate_zeros(c, id, shape, data);
         return true;
     case OPERAND_W_BIAS:
     case OPERAND_W2_BIAS:

@@ -4,11 +4,14 @@
  * whose result could depend on the compiler: the same bytes on every machine.
  *
  * The default data makes every part of an op matter: neighbouring scales, biases and rows differ by
- * 2x and more, outputs are of order 1 to 30, -128 occurs in the weights; and it is tie-free: after
+ * 2x and more, outputs are of order 1 to 30, -128 (int4: -8) occurs in the weights; and it is
+ * tie-free: after
  * rounding to the input dtype every q and zero point keeps 2^-12 or more from a rounding boundary.
  * A third of the weight scales is negative.
  * Scales, biases and rows go through cycles of three sizes, so that an index that is wrong by any
  * power of two meets another size; those of one expert start where its neighbour's do not.
+ * int4: both formats hold the same values, zero points go through all of [-8, 7], and the nibbles
+ * that pad a row hold garbage.
  *
  * Activation and MoE: gates cover the curved range of silu and gelu; with swigluoai a quarter of
  * them, and of |up|, is beyond the clamp. Router weights all differ and sum to about 1 per token;
@@ -19,8 +22,8 @@
 #include "harness/operands.h"
 
 /* Fills input operand `id` at `data` (shape->rows rows, stride apart; bytes between rows get a
- * pattern that would be noticed if read: NaN in floats). False if the generator has no such data:
- * int4 weights. */
+ * pattern that would be noticed if read: NaN in floats). False if the generator has no such data.
+ */
 bool generate_operand(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
 
 /* One row of x alone; `row` is the logical row. */

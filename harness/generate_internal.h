@@ -71,8 +71,22 @@ static inline float random_bell(uint64_t key, int64_t j) {
     return (float)sum * 0x1p-17f;
 }
 
+/* int4: row `row` (of all experts) in the case's format, `bytes` long. */
+void generate_s4_row(const armq_case *c, operand_id id, int64_t row, size_t bytes, uint8_t *data);
+void generate_zeros(const armq_case *c, operand_id id, const operand_shape *shape, int8_t *data);
+
+/* Groups of a channel of weights; 1 without groups. */
+int64_t generate_groups(const armq_case *c, operand_id id);
+
+/* Size of a sum of k products with int4 weights over the rms of x, of which the largest counts as
+ * so many. */
+float generate_s4_root(const armq_case *c, operand_id id, int64_t counts_as);
+
+/* Scales of groups 0, 1, 2, 3 = 0, ... over the usual one of their channel. */
+void generate_group_shares(int64_t groups, float shares[3]);
+
 /* Weights and what belongs to them. */
-bool generate_weights(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
+void generate_weights(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
 void generate_scales(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
 void generate_bias(const armq_case *c, operand_id id, const operand_shape *shape, void *data);
 

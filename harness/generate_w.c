@@ -147,54 +147,69 @@ static void generate_bf16(const armq_case *c, operand_id id, int64_t row, channe
 
 /* --- Operands --------------------------------------------------------------------------------- */
 
-bool generate_weights(const armq_case *c, operand_id id, const operand_shape *shape, void *data) {
-    if (c->desc.format != ARMQ_WEIGHT_S8 && c->desc.format != ARMQ_WEIGHT_BF16)
-        return false;
+static bool is_int4(const armq_case *c) {
+    return c->desc.format == ARMQ_WEIGHT_S4_LOW || c->desc.format == ARMQ_WEIGHT_S4_WORD8;
+}
+
+void generate_weights(const armq_case *c, operand_id id, const operand_shape *shape, void *data) {
     int64_t channels = armq_weight_n(&c->desc, weight_index(id)), k = shape->row;
     for (int64_t row = 0; row < shape->rows; row++) {
         channel at = channel_of(c, id, row / channels, row % channels);
-        if (c->desc.format == ARMQ_WEIGHT_BF16)
+        if (is_int4(c))
+            generate_s4_row(c, id, row, (size_t)k, (uint8_t *)data + row * k);
+        else if (c->desc.format == ARMQ_WEIGHT_BF16)
             generate_bf16(c, id, row, at, k, (uint16_t *)data + row * k);
         else if (c->data == DATA_EXTREMES)
             generate_s8_extreme_w(at.n + at.expert, (int8_t *)data + row * k, k);
         else
             generate_s8_row(random_row_key(c, id, row), (int8_t *)data + row * k, k);
     }
-    return true;
 }
 
-/* The rms of int8 weights is 74. Weights at their extremes add up instead of cancelling, and the
- * intermediate of a MoE is their square. */
-static float scale_divisor(const armq_case *c, int64_t k) {
+/* The largest of weights minus zero points, and a quarter of it per element of a row: weights at
+ * their extremes add up instead of cancelling, and the intermediate of a MoE is their square. */
+static float extreme_divisor(const armq_case *c, int64_t k) {
+    bool zeros = c->desc.uses & ARMQ_USES_WEIGHT_ZERO;
+    return (is_int4(c) ? zeros ? 4.0f : 2.0f : 32.0f) * (float)(k > 0 ? k : 1);
+}
+
+/* The rms of int8 weights is 74. */
+static float scale_divisor(const armq_case *c, operand_id id) {
+    int64_t k = armq_weight_k(&c->desc, weight_index(id));
     if (c->data == DATA_EXTREMES && armq_op_is_moe(c->desc.op))
-        return 32.0f * (float)(k > 0 ? k : 1);
+        return extreme_divisor(c, k);
+    if (is_int4(c))
+        return x_rms * generate_s4_root(c, id, MAXIMUM_COUNTS_AS);
     return x_rms * 74.0f * generate_sqrt(k + MAXIMUM_COUNTS_AS);
 }
 
-/* Instead of every third scale: 0, -0, subnormals, infinities, NaN. Of a MoE's first product, whose
- * infinities and NaN take the whole token with them, only every fifth expert has those. */
-static float bad_scale(const armq_case *c, operand_id id, int64_t expert, int64_t n, float scale) {
+/* Instead of every third channel's scale, or that of one of its groups: 0, -0, subnormals,
+ * infinities, NaN. Of a MoE's first product, whose infinities and NaN take the whole token with
+ * them, only every fifth expert has those. */
+static float bad_scale(const armq_case *c, operand_id id, channel at, int64_t group, float scale) {
     static const float bad[8] = {0.0f,       -0.0f,           0x1p-127f,        -0x1.8p-128f,
                                  (float)NAN, (float)INFINITY, -(float)INFINITY, 0x1.fp-130f};
-    if (c->data != DATA_BAD_SCALES || n % 3 != 1)
+    if (c->data != DATA_BAD_SCALES || at.n % 3 != 1 || group != at.n / 3 % generate_groups(c, id))
         return scale;
     bool first = armq_op_is_moe(c->desc.op) && weight_index(id) == 0;
-    return bad[(n / 3 + expert) % (first && expert % 5 != 2 ? 4 : 8)];
+    return bad[(at.n / 3 + at.expert) % (first && at.expert % 5 != 2 ? 4 : 8)];
 }
 
 /* Outputs are of order 1 to 30 with the row sizes of x. A third of the scales is negative. */
 void generate_scales(const armq_case *c, operand_id id, const operand_shape *shape, void *data) {
-    int64_t k = armq_weight_k(&c->desc, weight_index(id));
-    float divisor = scale_divisor(c, k);
+    int64_t groups = generate_groups(c, id);
+    float divisor = scale_divisor(c, id), shares[3];
+    generate_group_shares(groups, shares);
     for (int64_t expert = 0; expert < shape->rows; expert++) {
         uint64_t key = random_row_key(c, id, expert);
-        float *scales = (float *)data + expert * shape->stride;
-        for (int64_t n = 0; n < shape->row; n++) {
-            channel at = channel_of(c, id, expert, n);
-            float scale = channel_levels[at.level] * random_jitter(key, n) * at.share / divisor;
-            scale = random_at(key, (uint64_t)n) % 3 == 0 ? -scale : scale;
-            scale = bad_scale(c, id, expert, n, scale);
-            scales[n] = is_poisoned(c, expert) ? (float)NAN : scale;
+        for (int64_t i = 0; i < shape->row; i++) {
+            channel at = channel_of(c, id, expert, i / groups);
+            float scale = channel_levels[at.level] * random_jitter(key, i) * at.share / divisor;
+            scale *= shares[i % groups % 3];
+            scale = random_at(key, (uint64_t)i) % 3 == 0 ? -scale : scale;
+            scale = bad_scale(c, id, at, i % groups, scale);
+            scale = is_poisoned(c, expert) ? (float)NAN : scale;
+            armq_store(shape->dtype, data, expert * shape->stride + i, (double)scale);
         }
     }
 }

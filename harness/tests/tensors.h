@@ -17,7 +17,10 @@ armq_case parse(const char *text);
 tensors *make(const char *text);
 void drop(tensors *t);
 
-/* One element as a double. */
+/* One element as a double; of int4 weights the one in a nibble. */
 double at(const tensors *t, operand_id id, int64_t row, int64_t column);
+
+/* What a weight stands for: w, or (w - zero point) * scale. id: OPERAND_W or OPERAND_W2. */
+double real_weight(const tensors *t, operand_id id, int64_t expert, int64_t n, int64_t k);
 
 #endif

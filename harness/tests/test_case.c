@@ -122,7 +122,15 @@ static void test_text_round_trip(void **state) {
         "f16,in dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8 sample=0,4096 y_pad=0,1",
         "linear_w4a8 tokens=2 n=8 k=64 in=bf16,f32 group_size=0,32,64 format=s4_low,s4_word8 "
         "zero_points=0,1 bias=0,1",
-        "gemm_s8s4s32 tokens=2 n=8 k=64 group_size=0,32 zero_points=0,1",
+        "linear_w4a8 tokens=2 n=8 k=96 in=bf16,f32,f16 group_size=0,32,64 bias=0,in "
+        "quant=symmetric,asymmetric q_rounding=even,away round_first=0,1 data=normal,bad_scales",
+        "linear_w8a8 tokens=2 n=8 k=9 dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8 "
+        "quant=symmetric,asymmetric",
+        "quantize tokens=2 k=9 dialect=vllm-w8a8,kleidi-w8a8 quant=symmetric,asymmetric",
+        "moe_w4a8 tokens=2 hidden=64 intermediate=96 experts=3 top_k=1 in=f32,bf16,f16 "
+        "group_size=0,32,64 zero_points=0,1 format=s4_low,s4_word8 quant=symmetric,asymmetric "
+        "q_rounding=even,away router=output,input activation=silu,swigluoai",
+        "gemm_s8s4s32 tokens=2 n=8 k=64 group_size=0,32 zero_points=0,1 data=normal,extremes",
         "linear_bf16 tokens=1 n=8 k=64 in=f32,bf16,f16 out=f32,bf16 bias=0,f32,in",
         "activation tokens=4 intermediate=8 in=f32,bf16 activation=silu,gelu,gelu_tanh,swigluoai "
         "gate=halves,interleaved dialect=vllm-w8a8,vllm-w4a8 data=normal,extremes",
@@ -246,6 +254,61 @@ static void test_rounding_overrides(void **state) {
     refused("gemm_s8s8s32 tokens=1 n=1 k=3 round_first=1", 31, "has no key 'round_first'");
 }
 
+static void test_quant_overrides(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *canonical;
+        armq_quant quant;
+    } cases[] = {
+        {"linear_w8a8 tokens=1 n=2 k=3 dialect=sglang-w8a8 quant=asymmetric",
+         "linear_w8a8 tokens=1 n=2 k=3 dialect=sglang-w8a8 quant=asymmetric seed=1",
+         ARMQ_QUANT_ASYMMETRIC},
+        {"linear_w4a8 tokens=1 n=2 k=64 quant=symmetric group_size=32",
+         "linear_w4a8 tokens=1 n=2 k=64 group_size=32 quant=symmetric seed=1",
+         ARMQ_QUANT_SYMMETRIC},
+        {"linear_w4a8 tokens=1 n=2 k=64 quant=asymmetric zero_points=1 format=s4_word8",
+         "linear_w4a8 tokens=1 n=2 k=64 format=s4_word8 zero_points=1 seed=1",
+         ARMQ_QUANT_ASYMMETRIC},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[CASE_TEXT_MAX], why[200];
+        armq_case c = parse_one(cases[i].text);
+        assert_int_equal(c.desc.dialect.quant, cases[i].quant);
+        assert_string_equal(case_text(&c, text), cases[i].canonical);
+        c.desc.tokens = 5;
+        assert_true(case_resolve(&c, why, sizeof why));
+        assert_int_equal(c.desc.dialect.quant, cases[i].quant);
+    }
+}
+
+/* A group size that does not divide is for query to refuse, so it can be written down. */
+static void test_groups_that_do_not_divide(void **state) {
+    (void)state;
+    static const char moe[] = "moe_w4a8 tokens=1 hidden=2880 intermediate=2880 experts=32 top_k=4 "
+                              "group_size=";
+    char text[160], canonical[CASE_TEXT_MAX];
+    const char *name = NULL;
+    int64_t size = 0;
+    for (int g = 32; g <= 128; g *= 2) {
+        snprintf(text, sizeof text, "%s%d seed=1", moe, g);
+        armq_case c = parse_one(text);
+        assert_string_equal(case_text(&c, canonical) + strlen("moe_w4a8"),
+                            text + strlen("moe_w4a8"));
+        assert_int_equal(case_groups_divide(&c, &name, &size), g < 128);
+        assert_string_equal(name, g < 128 ? "intermediate" : "hidden");
+        assert_int_equal(size, 2880);
+    }
+    armq_case c = parse_one("linear_w4a8 tokens=1 n=1 k=40 group_size=32");
+    assert_false(case_groups_divide(&c, &name, &size));
+    assert_string_equal(name, "k");
+    assert_int_equal(size, 40);
+    c = parse_one("linear_w4a8 tokens=1 n=1 k=41");
+    assert_true(case_groups_divide(&c, &name, &size));
+    c = parse_one("moe_w4a8 tokens=1 hidden=64 intermediate=96 experts=2 top_k=1 group_size=64");
+    assert_false(case_groups_divide(&c, &name, &size));
+    assert_string_equal(name, "intermediate");
+}
+
 static void test_caches(void **state) {
     (void)state;
     char text[CASE_TEXT_MAX];
@@ -347,7 +410,17 @@ static void test_refusals(void **state) {
         "moe_w8a8 tokens=0 hidden=0 intermediate=288230376151711743 experts=9223372036854775807 "
         "top_k=0",
         1, "tensor w13_scales has more than 2^48 bytes");
-    refused("linear_w4a8 tokens=1 n=1 k=40 group_size=32", 42, "does not divide k = 40");
+    refused("linear_w4a8 tokens=1 n=1 k=96 group_size=48", 42,
+            "48; allowed are 0 and multiples of");
+    refused("linear_w8a8 tokens=1 n=1 k=64 quant=none", 37, "allowed are symmetric, asymmetric");
+    refused("linear_bf16 tokens=1 n=1 k=64 quant=symmetric", 31, "has no key 'quant'");
+    refused("linear_w8a8 tokens=1 n=1 k=64 group_size=32", 31, "has no key 'group_size'");
+    refused("linear_w8a8 tokens=1 n=1 k=64 zero_points=1", 31, "has no key 'zero_points'");
+    refused("gemm_s8s4s32 tokens=1 n=1 k=64 format=s8", 39, "allowed are s4_low, s4_word8");
+    refused("gemm_s8s4s32 tokens=1 n=1 k=64 zero_points=8", 44, "zero_points=8; allowed are 0, 1");
+    refused("linear_w4a8 tokens=1 n=1 k=64 dialect=vllm-w8a8", 39, "does not define this op");
+    refused("moe_w4a8 tokens=1 hidden=32 intermediate=32 experts=1 top_k=1 activation=gelu", 1,
+            "does not define this activation");
     refused("quantize tokens=1 k=8 in=f32,f16 dialect=sglang-w8a8", 1, "none of the 2 comb");
     refused("moe_w8a8 tokens=1 hidden=8 intermediate=8 experts=1 top_k=1 w13_bias=in w2_bias=f32",
             81, "both biases have one dtype");
@@ -404,9 +477,9 @@ static void test_key_table_is_printed(void **state) {
         "                 ops: all\n",
         "ops: linear_w8a8 linear_w4a8 linear_bf16\n",
         "values: silu, gelu, gelu_tanh, swigluoai; default silu\n",
-        "ops: quantize linear_w8a8 linear_bf16 moe_w8a8 moe_bf16\n", /* of data=ties */
+        "ops: quantize linear_w8a8 linear_w4a8 linear_bf16 moe_w8a8 moe_w4a8 moe_bf16\n", /* ties */
         "  bad_scales     a third of the weight scales is 0, -0, subnormal, infinite or NaN\n"
-        "                 ops: linear_w8a8 moe_w8a8\n",
+        "                 ops: linear_w8a8 linear_w4a8 moe_w8a8 moe_w4a8\n",
         "  skip           a third of the slots and every seventh token is -1 (skip_ids=1)\n",
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
@@ -587,6 +660,8 @@ int main(void) {
         cmocka_unit_test(test_canonical_text_of_moe),
         cmocka_unit_test(test_dialect_overrides),
         cmocka_unit_test(test_rounding_overrides),
+        cmocka_unit_test(test_quant_overrides),
+        cmocka_unit_test(test_groups_that_do_not_divide),
         cmocka_unit_test(test_caches),
         cmocka_unit_test(test_macs_and_samples),
         cmocka_unit_test(test_products),

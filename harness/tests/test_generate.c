@@ -67,13 +67,13 @@ static void assert_symmetric_row(const tensors *t, int64_t row) {
 
 static void assert_asymmetric_row(const tensors *t, int64_t row) {
     double low = 0, high = 0;
-    for (int64_t j = 0; j < t->c.desc.k; j++) {
+    for (int64_t j = 0; j < t->shapes[OPERAND_X].row; j++) {
         low = fmin(low, x_at(t, row, j));
         high = fmax(high, x_at(t, row, j));
     }
     assert_true(high + low != 0);
     float range = (float)high - (float)low, k = 255.0f / range;
-    for (int64_t j = 0; j < t->c.desc.k; j++)
+    for (int64_t j = 0; j < t->shapes[OPERAND_X].row; j++)
         assert_clear(t, row, x_at(t, row, j), k, range / 255.0f);
     /* In double: the distance may not hang on the rounding of the formula. */
     double lo = low * 255.0 / (high - low), hi = high * 255.0 / (high - low);
@@ -120,17 +120,18 @@ static void test_zero_points_are_clear(void **state) {
 static void test_moe_rows_are_tie_free(void **state) {
     (void)state;
     static const char *const kinds[] = {"normal", "outliers"};
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 12; i++) {
         char text[140];
         snprintf(text, sizeof text,
-                 "moe_w8a8 tokens=30 hidden=300 intermediate=1 experts=1 top_k=1 in=%s data=%s",
+                 "%s tokens=30 hidden=300 intermediate=1 experts=1 top_k=1 in=%s data=%s",
+                 i < 6 ? "moe_w8a8" : "moe_w4a8",
                  i % 3 == 0   ? "f32"
                  : i % 3 == 1 ? "bf16"
                               : "f16",
-                 kinds[i / 3]);
+                 kinds[i / 3 % 2]);
         tensors *t = make(text);
         for (int64_t row = 0; row < 30; row++)
-            assert_symmetric_row(t, row);
+            i < 6 ? assert_symmetric_row(t, row) : assert_asymmetric_row(t, row);
         drop(t);
     }
 }
@@ -305,8 +306,8 @@ static void test_scales_and_biases(void **state) {
 static double output(const tensors *t, int64_t row, int64_t n) {
     double sum = 0;
     for (int64_t j = 0; j < t->c.desc.k; j++)
-        sum += x_at(t, row, j) * at(t, OPERAND_W, n, j);
-    return t->shapes[OPERAND_W_SCALES].present ? sum * at(t, OPERAND_W_SCALES, 0, n) : sum;
+        sum += x_at(t, row, j) * real_weight(t, OPERAND_W, 0, n, j);
+    return sum;
 }
 
 static void test_output_size(void **state) {
@@ -533,7 +534,7 @@ static void test_what_does_not_exist(void **state) {
     operand_shape shapes[OPERAND_COUNT];
     char bytes[8192];
     operand_shapes(&c, NULL, shapes);
-    assert_false(generate_operand(&c, OPERAND_W, &shapes[OPERAND_W], bytes));
+    assert_false(generate_operand(&c, OPERAND_W_ZEROS, &shapes[OPERAND_W_ZEROS], bytes));
     assert_false(generate_operand(&c, OPERAND_Y, &shapes[OPERAND_Y], bytes));
     c = parse("gemm_s8s8s32 tokens=1 n=1 k=1");
     operand_shapes(&c, NULL, shapes);

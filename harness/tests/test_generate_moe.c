@@ -223,13 +223,6 @@ typedef struct {
     int64_t gates, beyond, ups_beyond, curved;
 } moe;
 
-static double weight(const moe *m, operand_id id, int64_t expert, int64_t n, int64_t k,
-                     int64_t channels) {
-    operand_id scales = (operand_id)(id + 1);
-    double scale = m->t->shapes[scales].present ? at(m->t, scales, expert, n) : 1;
-    return at(m->t, id, expert * channels + n, k) * scale;
-}
-
 static double bias(const moe *m, operand_id id, int64_t expert, int64_t n) {
     return m->t->shapes[id].present ? at(m->t, id, expert, n) : 0;
 }
@@ -250,7 +243,7 @@ static double activate(const armq_dialect *d, double gate, double up) {
 static double gate_or_up(const moe *m, int64_t token, int64_t expert, int64_t n) {
     double sum = bias(m, OPERAND_W_BIAS, expert, n);
     for (int64_t k = 0; k < m->hidden; k++)
-        sum += at(m->t, OPERAND_X, token, k) * weight(m, OPERAND_W, expert, n, k, 2 * m->width);
+        sum += at(m->t, OPERAND_X, token, k) * real_weight(m->t, OPERAND_W, expert, n, k);
     return sum;
 }
 
@@ -274,7 +267,7 @@ static void add_slot(moe *m, int64_t token, int64_t expert, double share) {
     for (int64_t n = 0; n < m->hidden; n++) {
         double sum = bias(m, OPERAND_W2_BIAS, expert, n);
         for (int64_t k = 0; k < m->width; k++)
-            sum += m->inner[k] * weight(m, OPERAND_W2, expert, n, k, m->hidden);
+            sum += m->inner[k] * real_weight(m->t, OPERAND_W2, expert, n, k);
         m->sum[n] += sum * share;
     }
 }
@@ -321,6 +314,13 @@ static void test_output_size(void **state) {
         "moe_bf16 tokens=9 hidden=64 intermediate=48 experts=5 top_k=2 activation=swigluoai",
         "moe_w8a8 tokens=9 hidden=256 intermediate=48 experts=5 top_k=2 data=outliers",
         "moe_w8a8 tokens=9 hidden=64 intermediate=48 experts=5 top_k=2 data=ties",
+        "moe_w4a8 tokens=9 hidden=64 intermediate=48 experts=5 top_k=2",
+        "moe_w4a8 tokens=9 hidden=64 intermediate=96 experts=5 top_k=2 group_size=32",
+        "moe_w4a8 tokens=9 hidden=64 intermediate=64 experts=5 top_k=2 group_size=32 zero_points=1 "
+        "activation=swigluoai w13_bias=1 w2_bias=1",
+        "moe_w4a8 tokens=9 hidden=256 intermediate=64 experts=5 top_k=2 zero_points=1",
+        "moe_w4a8 tokens=9 hidden=256 intermediate=128 experts=5 top_k=2 group_size=128 "
+        "quant=symmetric",
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         moe m = open_moe(cases[i]);
@@ -431,9 +431,9 @@ static void test_bf16_weights(void **state) {
 /* What no token uses is NaN where it can be; the rest is as in normal data. */
 static void test_unused_experts_are_poisoned(void **state) {
     (void)state;
-    static const char *const ops[] = {"moe_w8a8", "moe_bf16"};
+    static const char *const ops[] = {"moe_w8a8", "moe_bf16", "moe_w4a8"};
     static const char *const kinds[] = {"one", "last", "empty", "mixed"};
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 12; i++) {
         char text[200];
         snprintf(text, sizeof text,
                  "%s tokens=9 hidden=6 intermediate=4 experts=5 top_k=2 w13_bias=1 w2_bias=in "
@@ -445,8 +445,8 @@ static void test_unused_experts_are_poisoned(void **state) {
             bool poisoned = isnan(at(t, OPERAND_W_BIAS, e, 0));
             assert_int_equal(poisoned, n.slots[e] == 0);
             assert_int_equal(poisoned, isnan(at(t, OPERAND_W2_BIAS, e, 5)));
-            assert_int_equal(poisoned, i < 4 ? isnan(at(t, OPERAND_W_SCALES, e, 7))
-                                             : isnan(at(t, OPERAND_W2, 6 * e + 5, 3)));
+            assert_int_equal(poisoned, i / 4 != 1 ? isnan(at(t, OPERAND_W_SCALES, e, 7))
+                                                  : isnan(at(t, OPERAND_W2, 6 * e + 5, 3)));
         }
         drop(t);
     }
@@ -456,9 +456,9 @@ static void test_unused_experts_are_poisoned(void **state) {
  * it is to overflow. */
 static void test_extremes_of_moe(void **state) {
     (void)state;
-    static const char *const ops[] = {"moe_w8a8", "moe_bf16"};
+    static const char *const ops[] = {"moe_w8a8", "moe_bf16", "moe_w4a8", "moe_w4a8 zero_points=1"};
     static const int sizes[3][2] = {{64, 48}, {16, 100}, {300, 8}};
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 12; i++) {
         char text[160];
         snprintf(text, sizeof text,
                  "%s tokens=8 hidden=%d intermediate=%d experts=5 top_k=2 in=f16 data=extremes",
