@@ -29,7 +29,7 @@ void *naive_y_row(const naive_call *call, int64_t row) {
 size_t naive_scratch_bytes(const armq_desc *desc) {
     if (armq_op_is_moe(desc->op))
         return naive_moe_scratch_bytes(desc);
-    size_t element = desc->op == ARMQ_OP_LINEAR_W8A8 ? 1 : desc->op == ARMQ_OP_LINEAR_BF16 ? 2 : 0;
+    size_t element = !armq_op_is_linear(desc->op) ? 0 : armq_op_is_bf16(desc->op) ? 2 : 1;
     return ((size_t)desc->k * element + 63) / 64 * 64;
 }
 
@@ -58,6 +58,8 @@ float naive_dot_bf16(const uint16_t *x, const uint16_t *w, int64_t k) {
 float naive_dequantized(const naive_packed *packed, const int8_t *q, naive_row x, int64_t n) {
     if (packed->k == 0)
         return 0.0f; /* whatever the scales are */
+    if (packed->grouped)
+        return naive_dequantized_groups(packed, q, x, n);
     int64_t sum = naive_dot_s8(q, x.zero, (const int8_t *)packed->w + n * packed->k, packed->k);
     return (float)sum * (x.scale * packed->scales[n]);
 }
@@ -90,7 +92,7 @@ void naive_gemm_s8s8s32(const naive_call *call, int64_t row, void *scratch) {
         y[n] = (int32_t)naive_dot_s8(x, 0, k ? w + n * k : w, k);
 }
 
-void naive_linear_w8a8(const naive_call *call, int64_t row, void *scratch) {
+void naive_linear_int(const naive_call *call, int64_t row, void *scratch) {
     const armq_desc *desc = call->desc;
     naive_values values = naive_x_row(call, row);
     naive_row x = naive_quantize_row(&desc->dialect, &values, scratch);

@@ -21,11 +21,15 @@ static row_function function_of(armq_op op) {
         return naive_activation;
     case ARMQ_OP_GEMM_S8S8S32:
         return naive_gemm_s8s8s32;
+    case ARMQ_OP_GEMM_S8S4S32:
+        return naive_gemm_s8s4s32;
     case ARMQ_OP_LINEAR_W8A8:
-        return naive_linear_w8a8;
+    case ARMQ_OP_LINEAR_W4A8:
+        return naive_linear_int;
     case ARMQ_OP_LINEAR_BF16:
         return naive_linear_bf16;
     case ARMQ_OP_MOE_W8A8:
+    case ARMQ_OP_MOE_W4A8:
     case ARMQ_OP_MOE_BF16:
         return naive_moe;
     default:

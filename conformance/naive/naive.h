@@ -10,15 +10,17 @@
 
 #include "kernels/armq.h"
 
-/* --- Packed weights: row-major as given, scales and bias widened to f32 behind them; experts one
- * after the other. which: 0 = w or w13, 1 = w2. --------------------------------------------------
+/* --- Packed weights: row-major as given (int4: a byte each), scales and bias widened to f32 behind
+ * them; experts one after the other. which: 0 = w or w13, 1 = w2. ---------------------------------
  */
 
 typedef struct {
-    const void *w;       /* [n, k] in desc.format */
-    const float *scales; /* [n]; NULL for gemm and bf16 */
+    const void *w;       /* [n, k]: bf16, int8, or int4 minus zero points as int8 */
+    const float *scales; /* [n, groups]; NULL for gemm and bf16 */
     const float *bias;   /* [n]; NULL without bias */
     int64_t n, k;
+    int64_t groups, group_size; /* along k; per channel: 1 and k */
+    bool grouped;               /* each group has its own scale */
 } naive_packed;
 
 /* Of one expert, or of the only weights there are. */
@@ -26,6 +28,23 @@ size_t naive_packed_bytes(const armq_desc *desc, int32_t which);
 naive_packed naive_unpack(const armq_desc *desc, int32_t which, const void *packed);
 void naive_pack(const armq_desc *desc, int32_t which, const armq_weights *weights, int64_t experts,
                 void *packed);
+
+/* --- int4 ---------------------------------------------------------------------------------------
+ */
+
+/* A row of k weights to int8. */
+void naive_unpack_low(const uint8_t *row, int64_t k, int8_t *w);
+void naive_unpack_word8(const int32_t *row, int64_t k, int8_t *w);
+
+/* Zero point of a row, which counts from the first expert of the range; 0 if there are none. */
+int32_t naive_weight_zero(const armq_weights *weights, int64_t groups, int64_t row, int64_t group);
+
+/* w [n, k] of one expert of the range, without its zero points. */
+void naive_pack_int4(const armq_desc *desc, const naive_packed *shape, const armq_weights *weights,
+                     int64_t expert, int8_t *w);
+
+float naive_group_scale(const naive_packed *packed, int64_t n, int64_t group);
+int64_t naive_row_sum(const naive_packed *packed, int64_t n, int64_t group); /* of the weights */
 
 /* --- Steps that several ops share ---------------------------------------------------------------
  */
@@ -54,7 +73,10 @@ naive_row naive_quantize_row(const armq_dialect *dialect, const naive_values *x,
 int64_t naive_dot_s8(const int8_t *q, int32_t zero, const int8_t *w, int64_t k);
 float naive_dot_bf16(const uint16_t *x, const uint16_t *w, int64_t k);
 
-/* Product of a quantised row with row n of the weights, without bias. */
+/* Product of a quantised row with row n of the weights, without bias; of those with groups. */
+float naive_dequantized_groups(const naive_packed *packed, const int8_t *q, naive_row x, int64_t n);
+
+/* The same of any. */
 float naive_dequantized(const naive_packed *packed, const int8_t *q, naive_row x, int64_t n);
 float naive_product_bf16(const naive_packed *packed, const uint16_t *x, int64_t n);
 float naive_add_bias(float y, const naive_packed *packed, int64_t n);
@@ -79,9 +101,10 @@ void naive_store_nan_row(const naive_call *call, int64_t row);
 void naive_quantize(const naive_call *call, int64_t row, void *scratch);
 void naive_activation(const naive_call *call, int64_t row, void *scratch);
 void naive_gemm_s8s8s32(const naive_call *call, int64_t row, void *scratch);
-void naive_linear_w8a8(const naive_call *call, int64_t row, void *scratch);
+void naive_gemm_s8s4s32(const naive_call *call, int64_t row, void *scratch);
+void naive_linear_int(const naive_call *call, int64_t row, void *scratch); /* w8a8 and w4a8 */
 void naive_linear_bf16(const naive_call *call, int64_t row, void *scratch);
-void naive_moe(const naive_call *call, int64_t token, void *scratch); /* w8a8 and bf16 */
+void naive_moe(const naive_call *call, int64_t token, void *scratch);
 
 /* --- Steps of a mixture of experts, for one slot of one token -----------------------------------
  */

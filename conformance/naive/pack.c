@@ -7,7 +7,15 @@
 #include "reference/formats.h"
 
 static size_t element_bytes(const armq_desc *desc) {
-    return desc->format == ARMQ_WEIGHT_BF16 ? 2 : desc->format == ARMQ_WEIGHT_S8 ? 1 : 0;
+    return desc->format == ARMQ_WEIGHT_NONE ? 0 : desc->format == ARMQ_WEIGHT_BF16 ? 2 : 1;
+}
+
+static bool is_int4(const armq_desc *desc) {
+    return desc->format == ARMQ_WEIGHT_S4_LOW || desc->format == ARMQ_WEIGHT_S4_WORD8;
+}
+
+static int64_t group_count(const armq_desc *desc, int32_t which) {
+    return desc->group_size > 0 ? armq_weight_k(desc, which) / desc->group_size : 1;
 }
 
 /* Of one expert's w, without what aligns the f32 behind it. */
@@ -23,7 +31,7 @@ static size_t weight_bytes(const armq_desc *desc, int32_t which) {
 static size_t scale_bytes(const armq_desc *desc, int32_t which) {
     return desc->scale_dtype == ARMQ_DTYPE_NONE
                ? 0
-               : (size_t)armq_weight_n(desc, which) * sizeof(float);
+               : (size_t)(armq_weight_n(desc, which) * group_count(desc, which)) * sizeof(float);
 }
 
 static size_t bias_bytes(const armq_desc *desc, int32_t which) {
@@ -38,8 +46,15 @@ size_t naive_packed_bytes(const armq_desc *desc, int32_t which) {
 }
 
 naive_packed naive_unpack(const armq_desc *desc, int32_t which, const void *packed) {
+    int64_t k = armq_weight_k(desc, which);
     naive_packed result = {
-        .w = packed, .n = armq_weight_n(desc, which), .k = armq_weight_k(desc, which)};
+        .w = packed,
+        .n = armq_weight_n(desc, which),
+        .k = k,
+        .groups = group_count(desc, which),
+        .group_size = desc->group_size > 0 ? desc->group_size : k,
+        .grouped = desc->group_size > 0,
+    };
     if (!packed)
         return result;
     const uint8_t *scales = (const uint8_t *)packed + weight_bytes(desc, which);
@@ -50,23 +65,31 @@ naive_packed naive_unpack(const armq_desc *desc, int32_t which, const void *pack
     return result;
 }
 
-/* Part `index` of an array of parts of `bytes`. */
-static uint8_t *copy_part(uint8_t *to, const void *from, int64_t index, size_t bytes) {
+/* Part `index` of an array of parts of `bytes`, or of what will be as many bytes of f32. */
+static void copy_part(uint8_t *to, const void *from, int64_t index, size_t bytes) {
     if (bytes)
         memcpy(to, (const uint8_t *)from + (size_t)index * bytes, bytes);
+}
+
+static uint8_t *widen_part(uint8_t *to, armq_dtype dtype, const void *from, int64_t index,
+                           size_t bytes) {
+    int64_t count = (int64_t)(bytes / sizeof(float));
+    for (int64_t i = 0; i < count; i++)
+        ((float *)(void *)to)[i] = (float)armq_load(dtype, from, index * count + i);
     return to + bytes;
 }
 
 /* `expert` counts from the first expert of the range. */
 static void pack_expert(const armq_desc *desc, int32_t which, const armq_weights *weights,
                         int64_t expert, uint8_t *at) {
-    copy_part(at, weights->w, expert, dense_bytes(desc, which));
-    at = copy_part(at + weight_bytes(desc, which), weights->scales, expert,
-                   scale_bytes(desc, which));
-    int64_t n = bias_bytes(desc, which) ? armq_weight_n(desc, which) : 0;
-    for (int64_t i = 0; i < n; i++)
-        ((float *)(void *)at)[i] =
-            (float)armq_load(desc->bias_dtype, weights->bias, expert * n + i);
+    naive_packed shape = naive_unpack(desc, which, NULL);
+    if (is_int4(desc))
+        naive_pack_int4(desc, &shape, weights, expert, (int8_t *)at);
+    else
+        copy_part(at, weights->w, expert, dense_bytes(desc, which));
+    at = widen_part(at + weight_bytes(desc, which), desc->scale_dtype, weights->scales, expert,
+                    scale_bytes(desc, which));
+    widen_part(at, desc->bias_dtype, weights->bias, expert, bias_bytes(desc, which));
 }
 
 void naive_pack(const armq_desc *desc, int32_t which, const armq_weights *weights, int64_t experts,
