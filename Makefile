@@ -73,10 +73,11 @@ SRC_kernels := $(call c_in,kernels kernels/common kernels/neon kernels/dotprod k
 # Program <- its main file. A program exists once its main file does.
 MAIN_armq-conform := $(wildcard conformance/main.c)
 MAIN_armq-bench := $(wildcard perf/main.c perf/main.cc)
+MAIN_armq-model := $(wildcard perf/model/main.c)
 MAIN_armq-golden := $(wildcard reference/golden_main.c)
-PROGRAMS := $(foreach p,armq-conform armq-bench armq-golden,$(if $(MAIN_$(p)),$(p)))
-# The benchmark measures kernels, so it exists for AArch64 only.
-programs_of = $(if $(filter aarch64,$(1)),$(PROGRAMS),$(filter-out armq-bench,$(PROGRAMS)))
+PROGRAMS := $(foreach p,armq-conform armq-bench armq-model armq-golden,$(if $(MAIN_$(p)),$(p)))
+# These measure kernels, so they exist for AArch64 only.
+programs_of = $(if $(filter aarch64,$(1)),$(PROGRAMS),$(filter-out armq-bench armq-model,$(PROGRAMS)))
 
 # Each <dir>/tests/test_*.c is one cmocka program; other files there are helpers of all of them.
 TEST_DIRS_portable := $(addsuffix /tests,kernels/api reference harness conformance conformance/naive \
@@ -129,7 +130,7 @@ endef
 define program
 $(BUILD)/$(1)/$(2): $(call obj,$(1),$(MAIN_$(2))) $(call libs,$(1),$(MAIN_$(2)))
 	$$(call say,LD,$$@)$(CXX_$(1)) -o $$@ $$(filter %.o,$$^) $(call link_libs,$(1),$(MAIN_$(2))) \
-		$(if $(filter armq-bench,$(2)),-lbenchmark) $(LDLIBS)
+		$(if $(filter perf/%,$(MAIN_$(2))),-lbenchmark) $(LDLIBS)
 endef
 
 # $(call unit_test,ARCH,SOURCE): g++ links because perf has C++ members.
@@ -204,6 +205,7 @@ $(BUILD)/compile_commands.json: $(foreach a,$(ARCHES),$(BUILD)/$(a)/flags $(BUIL
 	@$(if $(wildcard $(BUILD)),$(file >$@,[$(entries)]))sed -i 's/}, *{/},\n {/g; s/},]$$/}]/' $@
 
 include lint.mk
+include model.mk
 
 # As many jobs as processors, unless the user said -j.
 parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -211,7 +213,9 @@ parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 # ---- What a user types ------------------------------------------------------------------------
 
 # build/<program> runs the AArch64 program: natively on Arm, through QEMU elsewhere.
-LAUNCHERS := $(addprefix $(BUILD)/,$(PROGRAMS))
+# armq-model is started by perf/model alone.
+USER_PROGRAMS := $(filter-out armq-model,$(PROGRAMS))
+LAUNCHERS := $(addprefix $(BUILD)/,$(USER_PROGRAMS))
 all: $(LAUNCHERS) $(BUILD)/compile_commands.json lists
 
 $(LAUNCHERS): $(BUILD)/%: ci/launch.sh $(BUILD)/aarch64/%
@@ -254,7 +258,7 @@ unit-programs: $(foreach a,$(ARCHES),$(TESTS_$(a)))
 install: $(LAUNCHERS) ## install programs, armq.h and sweeps: make install PREFIX=/usr/local DESTDIR=
 	install -d $(addprefix '$(DESTDIR)$(PREFIX)'/,bin libexec/armq include share/armq/sweeps share/armq/cases)
 	install -m 755 $(LAUNCHERS) '$(DESTDIR)$(PREFIX)/bin'
-	install -m 755 $(PROGRAMS_aarch64) '$(DESTDIR)$(PREFIX)/libexec/armq'
+	install -m 755 $(USER_PROGRAMS:%=$(BUILD)/aarch64/%) '$(DESTDIR)$(PREFIX)/libexec/armq'
 	install -m 644 kernels/armq.h '$(DESTDIR)$(PREFIX)/include'
 	install -m 644 $(wildcard conformance/sweeps/*.sweep) '$(DESTDIR)$(PREFIX)/share/armq/sweeps'
 	install -m 644 $(wildcard perf/cases/*.sweep) '$(DESTDIR)$(PREFIX)/share/armq/cases'

@@ -1,0 +1,25 @@
+# Rules of the model; part of the Makefile. See perf/model/README.md.
+
+MODEL := $(BUILD)/model
+PLUGIN := $(MODEL)/libarmq-count.so
+PLUGIN_SRC := perf/model/plugin.c
+
+# QEMU loads it, so it is built for the machine itself.
+$(PLUGIN): $(PLUGIN_SRC) perf/model/marks.h perf/model/plugin_api.h $(BUILD)/$(HOST_ARCH)/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC_$(HOST_ARCH)) $(CFLAGS) $(CPPFLAGS) -shared -fPIC -fvisibility=hidden -o $@ $<
+
+MODEL_PARTS := $(PLUGIN) $(BUILD)/aarch64/armq-model
+model_run = $(PYTHON) -B -m perf.model --build $(BUILD)
+
+.PHONY: model model-tiles model-short
+model: $(MODEL_PARTS) ## modelled cycles on Neoverse cores: make model ARGS="--provider i8mm --hot 5 'linear_w8a8 ...'"
+	@$(model_run) $(if $(ARGS),$(ARGS),--json $(MODEL)/model.json)
+
+model-tiles: $(MODEL_PARTS) ## fails when a tile is below its modelled target
+	@$(model_run) --suite tiles --strict
+
+model-short: $(MODEL_PARTS)
+	@$(model_run) --suite short --json $(MODEL)/short.json
+
+lint-tidy: $(LINT)/tidy/$(PLUGIN_SRC)

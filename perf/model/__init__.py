@@ -1,0 +1,1 @@
+"""Reports from the result files of armq-conform and armq-bench."""

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernels have to reach, and whether they do."""
+
+from dataclasses import dataclass
+
+# The states of a target on a core.
+MET, MISSED, ABSENT = "met", "NOT MET", "not available"
+
+
+@dataclass(frozen=True)
+class Target:
+    what: str
+    cores: tuple  # short names
+    at_least: bool  # else: at most
+    goal: float
+    unit: str
+    cases: tuple  # (provider, case line) that `value` looks at
+    value: object  # function(list of Modelled, one per case, short name of the core) -> number
+    tile: bool = False  # quick enough, and strict enough, for every test run
+
+    def met(self, value):
+        return value >= self.goal if self.at_least else value <= self.goal
+
+
+@dataclass(frozen=True)
+class Verdict:
+    target: Target
+    core: str
+    value: float  # None: not available
+    state: str
+    reason: str  # why it is not available
+
+
+# --- Values: of the target's cases on a core ----------------------------------------------------
+
+
+def tile_share(rows, core):
+    """The hottest function alone, prologue and epilogue of every call included, against the issue
+    limit. The case is chosen so that one tile does all of it."""
+    return min(100 * row.macs / row.on(core).functions[0].cycles / row.on(core).peak
+               for row in rows)
+
+
+def rate(rows, core):
+    """MAC per cycle of the whole op; of several cases the slowest."""
+    return min(row.macs / row.on(core).cycles for row in rows)
+
+
+def speed_up(rows, core):
+    """Of the first over the second."""
+    return rows[1].on(core).cycles / rows[0].on(core).cycles
+
+
+def rate_share(rows, core):
+    """MAC per cycle of the first in % of the second's."""
+    return 100 * rate(rows[:1], core) / rate(rows[1:], core)
+
+
+def weight_bytes(rows, _core):
+    """Bytes of packed weights touched by the first over those of the second."""
+    return rows[0].touched["packed"] / rows[1].touched["packed"]
+
+
+def loop_share(rows, core):
+    """Of the limit that loads or vector pipes set, in the hottest block, by issue alone."""
+    return min(100 * row.on(core).loop.share for row in rows)
+
+
+def instructions_per_mac(rows, _core):
+    return max(row.instructions / row.macs for row in rows)
+
+
+# --- The table ----------------------------------------------------------------------------------
+
+_N2_V2 = ("N2", "V2")
+_MOE = "tokens=64 hidden=2048 intermediate=768 experts=16 top_k=8 routing=balanced"
+_LARGE = "tokens=32,128 n=1536 k=2048"
+_ROWS64 = "tokens=64,128 n=1536 k=2048"
+_ONE = "tokens=1 n=2048 k=2048"
+_TILE = "tokens=32 n=256 k=2048"
+_G32, _G128 = "group_size=32", "group_size=128"
+
+
+def _target(what, cores, goal, unit, value, *cases, at_least=True, tile=False):
+    return Target(what, cores, at_least, goal, unit, cases, value, tile)
+
+
+TARGETS = (
+    _target("int8 i8mm tile, whole tile, K=2048, of the SMMLA limit", _N2_V2, 95, "%", tile_share,
+            ("i8mm", f"gemm_s8s8s32 {_TILE}"), tile=True),
+    _target("bf16 BFMMLA tile, whole tile, K=2048, of the BFMMLA limit", _N2_V2, 97, "%",
+            tile_share, ("bf16", f"linear_bf16 {_TILE}"), tile=True),
+    _target("int8 dotprod tile, whole tile, K=2048, of the SDOT limit", ("N1",), 95, "%",
+            tile_share, ("dotprod", f"gemm_s8s8s32 {_TILE}"), tile=True),
+    _target("linear_w8a8 (32|128,1536,2048), whole op", ("N2",), 59, "MAC/cycle", rate,
+            ("i8mm", f"linear_w8a8 {_LARGE}")),
+    _target("linear_bf16 (32|128,1536,2048), whole op", ("N2",), 31, "MAC/cycle", rate,
+            ("bf16", f"linear_bf16 {_LARGE}")),
+    _target("linear_w4a8 per channel, 64|128 rows, whole op", ("N2",), 55, "MAC/cycle", rate,
+            ("i8mm", f"linear_w4a8 {_ROWS64}")),
+    _target("linear_w4a8 group 128, 64|128 rows, whole op", ("N2",), 46, "MAC/cycle", rate,
+            ("i8mm", f"linear_w4a8 {_ROWS64} {_G128}")),
+    _target("linear_w4a8 group 32, 64|128 rows, whole op", ("N2",), 33, "MAC/cycle", rate,
+            ("i8mm", f"linear_w4a8 {_ROWS64} {_G32}")),
+    _target("moe_w8a8 over moe_bf16, 32 rows an expert", _N2_V2, 1.8, "x", speed_up,
+            ("i8mm", f"moe_w8a8 {_MOE}"), ("bf16", f"moe_bf16 {_MOE}")),
+    _target("moe_w4a8 group 128 over moe_bf16, 32 rows an expert", _N2_V2, 1.35, "x", speed_up,
+            ("i8mm", f"moe_w4a8 {_MOE} {_G128}"), ("bf16", f"moe_bf16 {_MOE}")),
+    _target("moe_w8a8's MAC/cycle, of linear_w8a8's at 32 rows", _N2_V2, 85, "%", rate_share,
+            ("i8mm", f"moe_w8a8 {_MOE}"), ("i8mm", "linear_w8a8 tokens=32 n=1536 k=2048")),
+    _target("weight bytes touched per token at decode, bf16 : int8", ("N2",), 1.95, "x",
+            weight_bytes, ("bf16", f"linear_bf16 {_ONE}"), ("i8mm", f"linear_w8a8 {_ONE}")),
+    _target("weight bytes touched per token at decode, bf16 : int4 group 128", ("N2",), 3.6, "x",
+            weight_bytes, ("bf16", f"linear_bf16 {_ONE}"), ("i8mm", f"linear_w4a8 {_ONE} {_G128}")),
+    _target("one token, int8, inner loop, of the binding issue limit", _N2_V2, 90, "%", loop_share,
+            ("i8mm", f"linear_w8a8 {_ONE}"), tile=True),
+    _target("one token, int4 per channel, inner loop, of the binding issue limit", _N2_V2, 90, "%",
+            loop_share, ("i8mm", f"linear_w4a8 {_ONE}"), tile=True),
+    _target("one token, int8, whole op", ("N2",), 0.15, "instr/MAC", instructions_per_mac,
+            ("i8mm", f"linear_w8a8 {_ONE}"), at_least=False, tile=True),
+    _target("one token, int4 per channel, whole op", ("N2",), 0.16, "instr/MAC",
+            instructions_per_mac, ("i8mm", f"linear_w4a8 {_ONE}"), at_least=False, tile=True),
+)
+
+
+def judge(target, find):
+    """Verdicts, one per core. find(provider, case line) gives the list of Modelled that the line
+    stands for, or the reason (a str) why there is none."""
+    found, missing = [], None
+    for provider, line in target.cases:
+        answer = find(provider, line)
+        if isinstance(answer, str):
+            missing = missing or f"{provider}: {answer}"
+        else:
+            found += answer
+    if missing:
+        return [Verdict(target, core, None, ABSENT, missing) for core in target.cores]
+    verdicts = []
+    for core in target.cores:
+        value = target.value(found, core)
+        verdicts.append(Verdict(target, core, value, MET if target.met(value) else MISSED, ""))
+    return verdicts
