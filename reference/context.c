@@ -8,8 +8,9 @@
 #include "reference/ops.h"
 
 static const ref_op *const ops[] = {
-    &ref_op_quantize,    &ref_op_activation, &ref_op_gemm_s8s8s32, &ref_op_linear_w8a8,
-    &ref_op_linear_bf16, &ref_op_moe_w8a8,   &ref_op_moe_bf16,
+    &ref_op_quantize,     &ref_op_activation,  &ref_op_gemm_s8s8s32,
+    &ref_op_gemm_s8s4s32, &ref_op_linear_w8a8, &ref_op_linear_w4a8,
+    &ref_op_linear_bf16,  &ref_op_moe_w8a8,    &ref_op_moe_bf16,
 };
 
 static const ref_op *find_op(armq_op op) {
@@ -80,6 +81,16 @@ const ref_row_cache *ref_cache_row(ref_context *context, int64_t row) {
     return cache;
 }
 
+const ref_row_cache *ref_cache_s8_row(ref_context *context, int64_t row) {
+    ref_row_cache *cache = &context->cache;
+    const int8_t *x = ref_x_row(context, row);
+    if (cache->row != row)
+        for (int64_t i = 0; i < context->problem.desc->k; i++)
+            cache->centered[i] = (int16_t)x[i];
+    cache->row = row;
+    return cache;
+}
+
 const void *ref_x_row(const ref_context *context, int64_t row) {
     const ref_problem *problem = &context->problem;
     int64_t stride = problem->x_stride ? problem->x_stride : armq_x_row(problem->desc);
@@ -109,6 +120,16 @@ bool ref_bias(const ref_context *context, int64_t n, double *bias) {
         return false;
     *bias = armq_load(desc->bias_dtype, context->problem.weights[0]->bias, n);
     return true;
+}
+
+ref_interval ref_with_bias(const ref_context *context, int64_t n, ref_interval product) {
+    const armq_desc *desc = context->problem.desc;
+    double bias;
+    if (!ref_bias(context, n, &bias))
+        return product;
+    if (desc->dialect.linear_round_before_bias)
+        product = ref_rounded(product, desc->out);
+    return ref_plus_f32(product, bias);
 }
 
 ref_interval ref_not_finite_row(const ref_context *context) {

@@ -7,20 +7,10 @@ static bool gemm_open(ref_context *context) {
     return desc->in == ARMQ_DTYPE_S8 && desc->format == ARMQ_WEIGHT_S8 && ref_cache_open(context);
 }
 
-static const int16_t *widened_row(ref_context *context, int64_t row) {
-    ref_row_cache *cache = &context->cache;
-    const int8_t *x = ref_x_row(context, row);
-    if (cache->row != row)
-        for (int64_t i = 0; i < context->problem.desc->k; i++)
-            cache->centered[i] = (int16_t)x[i];
-    cache->row = row;
-    return cache->centered;
-}
-
 static int64_t sum_at(ref_context *context, int64_t row, int64_t column) {
     int64_t k = context->problem.desc->k;
     const int8_t *w = context->problem.weights[0]->w;
-    return k ? ref_dot(widened_row(context, row), w + column * k, k) : 0;
+    return k ? ref_dot(ref_cache_s8_row(context, row)->centered, w + column * k, k) : 0;
 }
 
 static void gemm_row(ref_context *context, int64_t row, const int64_t *columns, int64_t count,

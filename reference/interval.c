@@ -17,11 +17,11 @@ ref_interval ref_exact(double value) {
     return (ref_interval){.lo = value, .mid = value, .hi = value, .kind = REF_VALUE};
 }
 
-static double rounding_error(double value) {
+double ref_f32_error(double value) {
     return value == 0.0 || isinf(value) ? 0.0 : fmax(relative * fabs(value), absolute);
 }
 
-static bool is_f32(double value) { return armq_round_to(ARMQ_DTYPE_F32, value) == value; }
+bool ref_is_f32(double value) { return armq_round_to(ARMQ_DTYPE_F32, value) == value; }
 
 /* --- f32(acc) * s_x * s_w ------------------------------------------------------------------------
  */
@@ -57,8 +57,8 @@ static range multiply(range a, range b) {
 /* One rounding. An end beyond the largest f32 may become infinite or, inside a fused operation,
  * not: the outer end moves to infinity, the inner one stays. */
 static range rounded(range a) {
-    a.lo -= rounding_error(a.lo);
-    a.hi += rounding_error(a.hi);
+    a.lo -= ref_f32_error(a.lo);
+    a.hi += ref_f32_error(a.hi);
     a.lo = a.lo <= -overflow ? -(double)INFINITY : a.lo;
     a.hi = a.hi >= overflow ? (double)INFINITY : a.hi;
     return a;
@@ -86,7 +86,8 @@ static range range_of(ref_interval y) {
 /* All three orders, step by step: for factors whose products leave the normal range of f32 in one
  * of them, and for sums that may be zero or not. */
 static ref_interval scaled_extreme(ref_interval acc, ref_interval s_x, double s_w) {
-    bool exact = fmax(fabs(acc.lo), fabs(acc.hi)) <= 0x1p24 || (acc.lo == acc.hi && is_f32(acc.lo));
+    bool exact =
+        fmax(fabs(acc.lo), fabs(acc.hi)) <= 0x1p24 || (acc.lo == acc.hi && ref_is_f32(acc.lo));
     range a = exact ? range_of(acc) : rounded(range_of(acc));
     range x = range_of(s_x), w = point(s_w);
     range r = rounded(multiply(a, rounded(multiply(x, w))));
@@ -113,7 +114,8 @@ static ref_interval scaled_certain(double a, double sx, double sw) {
         return ref_exact(0.0);
     if (!all_normal(a, sx, sw))
         return scaled_extreme(ref_exact(a), ref_exact(sx), sw);
-    if (is_f32(a) && is_f32(scale) && is_f32(a * sx) && is_f32(a * sw) && is_f32(value))
+    if (ref_is_f32(a) && ref_is_f32(scale) && ref_is_f32(a * sx) && ref_is_f32(a * sw) &&
+        ref_is_f32(value))
         return ref_exact(value); /* nothing to round in any order */
     double half = three_roundings * fabs(value);
     return (ref_interval){value - half, value, value + half, REF_VALUE};

@@ -9,6 +9,12 @@
 /* lo = mid = hi = value. */
 ref_interval ref_exact(double value);
 
+/* Largest error of rounding value to f32, beyond its range too. */
+double ref_f32_error(double value);
+
+/* f32 holds value without rounding. */
+bool ref_is_f32(double value);
+
 /* f32(acc) * s_x * s_w, the factors in any order: three roundings. s_x finite, s_w anything. */
 ref_interval ref_scaled(int64_t acc, float s_x, float s_w);
 

@@ -38,17 +38,11 @@ static void linear_row(ref_context *context, int64_t row, const int64_t *columns
     int64_t k = context->problem.desc->k;
     for (int64_t i = 0; i < count; i++) {
         int64_t n = columns ? columns[i] : i;
-        double bias;
         if (!cache->quant.finite) {
             intervals[i] = ref_not_finite_row(context);
             continue;
         }
-        intervals[i] = ref_dot_bf16(&values, k ? w + n * k : w, k);
-        if (!ref_bias(context, n, &bias))
-            continue;
-        if (context->problem.desc->dialect.linear_round_before_bias)
-            intervals[i] = ref_rounded(intervals[i], context->problem.desc->out);
-        intervals[i] = ref_plus_f32(intervals[i], bias);
+        intervals[i] = ref_with_bias(context, n, ref_dot_bf16(&values, k ? w + n * k : w, k));
     }
 }
 

@@ -19,25 +19,14 @@ static ref_interval product(const ref_context *context, const ref_row_cache *cac
     return ref_scaled(sum, cache->quant.scale, ((const float *)weights->scales)[n]);
 }
 
-static ref_interval column_interval(const ref_context *context, const ref_row_cache *cache,
-                                    int64_t n) {
-    const armq_desc *desc = context->problem.desc;
-    ref_interval y = product(context, cache, n);
-    double bias;
-    if (!ref_bias(context, n, &bias))
-        return y;
-    if (desc->dialect.linear_round_before_bias)
-        y = ref_rounded(y, desc->out);
-    return ref_plus_f32(y, bias);
-}
-
 static void linear_row(ref_context *context, int64_t row, const int64_t *columns, int64_t count,
                        ref_interval *intervals) {
     const ref_row_cache *cache = ref_cache_row(context, row);
-    for (int64_t i = 0; i < count; i++)
-        intervals[i] = cache->quant.finite
-                           ? column_interval(context, cache, columns ? columns[i] : i)
-                           : ref_not_finite_row(context);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t n = columns ? columns[i] : i;
+        intervals[i] = cache->quant.finite ? ref_with_bias(context, n, product(context, cache, n))
+                                           : ref_not_finite_row(context);
+    }
 }
 
 static double linear_unquantized(ref_context *context, int64_t row, int64_t column) {

@@ -19,8 +19,8 @@ typedef struct {
     double (*unquantized)(ref_context *context, int64_t row, int64_t column);
 } ref_op;
 
-extern const ref_op ref_op_quantize, ref_op_activation, ref_op_gemm_s8s8s32, ref_op_linear_w8a8,
-    ref_op_linear_bf16, ref_op_moe_w8a8, ref_op_moe_bf16;
+extern const ref_op ref_op_quantize, ref_op_activation, ref_op_gemm_s8s8s32, ref_op_gemm_s8s4s32,
+    ref_op_linear_w8a8, ref_op_linear_w4a8, ref_op_linear_bf16, ref_op_moe_w8a8, ref_op_moe_bf16;
 
 /* The last row that was asked for, ready for dot products: columns of a row share it. */
 typedef struct {
@@ -56,6 +56,9 @@ float ref_whole(armq_rounding rounding, float value);
 /* The cache, filled by the activation quantiser of the dialect. */
 const ref_row_cache *ref_cache_row(ref_context *context, int64_t row);
 
+/* The same where x is int8 already: `centered` is x, nothing else is filled. */
+const ref_row_cache *ref_cache_s8_row(ref_context *context, int64_t row);
+
 const void *ref_x_row(const ref_context *context, int64_t row);
 
 /* Exact sum of a[i] * b[i]. */
@@ -63,6 +66,9 @@ int64_t ref_dot(const int16_t *a, const int8_t *b, int64_t k);
 
 /* True if the problem has a bias; then *bias is its element n, exactly. */
 bool ref_bias(const ref_context *context, int64_t n, double *bias);
+
+/* What a linear layer makes of product n: bias and the rounding before it, if there are any. */
+ref_interval ref_with_bias(const ref_context *context, int64_t n, ref_interval product);
 
 /* What every column of a row that is not finite must hold. */
 ref_interval ref_not_finite_row(const ref_context *context);

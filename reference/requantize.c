@@ -275,16 +275,22 @@ void ref_requantize(const armq_dialect *dialect, armq_dtype dtype, const ref_int
 /* --- Use -----------------------------------------------------------------------------------------
  */
 
-ref_interval ref_dot_variant(const ref_variant *variant, const int8_t *w, int64_t k) {
-    int64_t mid = ref_dot(variant->centered, w, k), lo = mid, hi = mid;
-    for (int64_t i = 0; i < variant->flip_count; i++) {
-        const ref_flip *flip = &variant->flips[i];
-        int32_t now = variant->centered[flip->at]; /* differences below 2^9, w below 2^8 */
-        int32_t a = (flip->lo - now) * w[flip->at], b = (flip->hi - now) * w[flip->at];
+ref_interval ref_dot_slice(const ref_variant *variant, const int8_t *w, int64_t first, int64_t last,
+                           int64_t *flip) {
+    int64_t mid = ref_dot(variant->centered + first, w + first, last - first), lo = mid, hi = mid;
+    for (; *flip < variant->flip_count && variant->flips[*flip].at < last; ++*flip) {
+        const ref_flip *open = &variant->flips[*flip];
+        int32_t now = variant->centered[open->at]; /* differences below 2^9, w below 2^8 */
+        int32_t a = (open->lo - now) * w[open->at], b = (open->hi - now) * w[open->at];
         lo += a < b ? a : b;
         hi += a < b ? b : a;
     }
     return (ref_interval){(double)lo, (double)mid, (double)hi, REF_VALUE};
+}
+
+ref_interval ref_dot_variant(const ref_variant *variant, const int8_t *w, int64_t k) {
+    int64_t flip = 0;
+    return ref_dot_slice(variant, w, 0, k, &flip);
 }
 
 int64_t ref_flips(const ref_quantized *row) {

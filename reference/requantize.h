@@ -46,6 +46,11 @@ void ref_requantize(const armq_dialect *dialect, armq_dtype dtype, const ref_int
 /* Interval of sum (q - zero_point) * w for one variant; whole numbers, w int8. */
 ref_interval ref_dot_variant(const ref_variant *variant, const int8_t *w, int64_t k);
 
+/* The same over elements [first, last) only, w still of the whole row. *flip: how many flips stand
+ * before `first`; is moved on to `last`. */
+ref_interval ref_dot_slice(const ref_variant *variant, const int8_t *w, int64_t first, int64_t last,
+                           int64_t *flip);
+
 /* Integers with more than one possible value, over all variants. */
 int64_t ref_flips(const ref_quantized *row);
 
