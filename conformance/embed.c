@@ -58,16 +58,28 @@ static void spread(places *p, int64_t size, const int64_t *units, int count) {
         }
 }
 
+static bool is_int4(const armq_desc *d) {
+    return d->format == ARMQ_WEIGHT_S4_LOW || d->format == ARMQ_WEIGHT_S4_WORD8;
+}
+
+/* Weights, their bytes, scales and zero points and what 2 and 4 bytes each take, y. */
 static void place_channels(embedding *e) {
     const armq_desc *d = &e->large.desc;
-    int64_t y = (int64_t)armq_dtype_bytes(d->out);
-    const int64_t units[] = {d->k, 1, 2, (int64_t)sizeof(float), y};
+    int64_t y = (int64_t)armq_dtype_bytes(d->out) * (d->n > 0 ? armq_y_row(d) / d->n : 1);
+    int64_t groups = d->group_size > 0 ? d->k / d->group_size : 1;
+    const int64_t units[] = {d->k,       is_int4(d) ? d->k / 2 : 0,       groups,
+                             2 * groups, (int64_t)sizeof(float) * groups, y};
     spread(&e->channels, d->n, units, sizeof units / sizeof units[0]);
 }
 
 static void place_experts(embedding *e, const armq_support *s) {
     const armq_desc *d = &e->large.desc;
-    const int64_t units[] = {2 * d->intermediate * d->hidden, d->intermediate * d->hidden,
+    int64_t elements = d->intermediate * d->hidden, length = d->group_size;
+    const int64_t units[] = {2 * elements,
+                             elements,
+                             is_int4(d) ? elements / 2 : 0,
+                             length > 0 ? 4 * (elements / length) : 0, /* bytes of w13_scales */
+                             length > 0 ? 2 * (elements / length) : 0,
                              (int64_t)s->packed_expert_stride[0],
                              (int64_t)s->packed_expert_stride[1]};
     spread(&e->experts, d->experts, units, sizeof units / sizeof units[0]);

@@ -23,8 +23,8 @@ static uint64_t reduce(__int128 value) {
 }
 
 typedef struct {
-    uint64_t *r;        /* [n] in [0, prime) */
-    uint64_t *u;        /* [k] w^T r */
+    uint64_t *r;        /* [n, groups] in [0, prime) */
+    uint64_t *u;        /* [k] w^T r, each k with the r of its group */
     int64_t *low, *top; /* [k] sums of w times the low 31 bits of r, and the other 30 */
 } vectors;
 
@@ -50,8 +50,10 @@ static void transposed_times_vector(const freivalds_product *p, const vectors *v
         int64_t last = p->n - first < rows_between ? p->n : first + rows_between;
         memset(v->low, 0, bytes);
         memset(v->top, 0, bytes);
-        for (int64_t i = first; i < last; i++)
-            add_row(v->low, v->top, p->w + i * p->k, p->k, v->r[i]);
+        for (int64_t i = first * p->groups; i < last * p->groups; i++) {
+            int64_t length = p->k / p->groups, at = i % p->groups * length;
+            add_row(v->low + at, v->top + at, p->w + i * length, length, v->r[i]);
+        }
         for (int64_t j = 0; j < p->k; j++)
             v->u[j] = reduce((__int128)v->u[j] + v->low[j] +
                              (__int128)v->top[j] * (INT64_C(1) << low_bits));
@@ -62,8 +64,8 @@ static void transposed_times_vector(const freivalds_product *p, const vectors *v
 static bool row_agrees(const freivalds_product *p, const vectors *v, int64_t row) {
     __int128 left = 0, right = 0;
     const int8_t *x = p->k ? p->x + row * p->x_stride : NULL;
-    const int32_t *y = p->y + row * p->n;
-    for (int64_t i = 0; i < p->n; i++)
+    const int32_t *y = p->y + row * p->n * p->groups;
+    for (int64_t i = 0; i < p->n * p->groups; i++)
         left += (__int128)y[i] * (int64_t)v->r[i];
     for (int64_t j = 0; j < p->k; j++)
         right += (__int128)x[j] * (int64_t)v->u[j];
@@ -73,7 +75,7 @@ static bool row_agrees(const freivalds_product *p, const vectors *v, int64_t row
 static freivalds_verdict check_with(const freivalds_product *p, const vectors *v, uint64_t seed,
                                     int32_t count, int64_t *row) {
     for (int32_t index = 0; index < count; index++) {
-        random_vector(v->r, p->n, seed, index);
+        random_vector(v->r, p->n * p->groups, seed, index);
         transposed_times_vector(p, v);
         for (*row = 0; *row < p->tokens; ++*row)
             if (!row_agrees(p, v, *row))
@@ -86,7 +88,7 @@ freivalds_verdict freivalds_check(const freivalds_product *p, uint64_t seed, int
                                   int64_t *row) {
     size_t k = (size_t)p->k + 1; /* never 0 bytes */
     vectors v = {
-        .r = malloc(((size_t)p->n + 1) * sizeof *v.r),
+        .r = malloc(((size_t)(p->n * p->groups) + 1) * sizeof *v.r),
         .u = malloc(k * sizeof *v.u),
         .low = malloc(k * sizeof *v.low),
         .top = malloc(k * sizeof *v.top),

@@ -13,8 +13,8 @@ typedef struct {
     const int8_t *x; /* [tokens, k], rows x_stride elements apart */
     int64_t x_stride;
     const int8_t *w;  /* [n, k] */
-    const int32_t *y; /* [tokens, n] */
-    int64_t tokens, n, k;
+    const int32_t *y; /* [tokens, n, groups]: sums over each group of k/groups elements */
+    int64_t tokens, n, k, groups; /* groups >= 1 divides k */
 } freivalds_product;
 
 typedef enum {
@@ -23,7 +23,8 @@ typedef enum {
     FREIVALDS_NO_MEMORY = 2
 } freivalds_verdict;
 
-/* y = x w^T, as true integers? */
+/* y = x w^T, as true integers? Every group has random numbers of its own, so that errors of groups
+ * cannot cancel. */
 freivalds_verdict freivalds_check(const freivalds_product *p, uint64_t seed, int32_t vectors,
                                   int64_t *row);
 

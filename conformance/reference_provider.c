@@ -9,17 +9,12 @@
 #include <sys/mman.h>
 
 #include "conformance/providers.h"
+#include "harness/operands.h"
 #include "kernels/api/describe.h"
 #include "kernels/api/dialects.h"
 #include "kernels/api/names.h"
 #include "reference/formats.h"
 #include "reference/reference.h"
-
-static bool has_op(armq_op op) {
-    return op == ARMQ_OP_QUANTIZE || op == ARMQ_OP_ACTIVATION || op == ARMQ_OP_GEMM_S8S8S32 ||
-           op == ARMQ_OP_LINEAR_W8A8 || op == ARMQ_OP_LINEAR_BF16 || op == ARMQ_OP_MOE_W8A8 ||
-           op == ARMQ_OP_MOE_BF16;
-}
 
 static int32_t weight_count(const armq_desc *desc) {
     return desc->format == ARMQ_WEIGHT_NONE ? 0 : armq_op_is_moe(desc->op) ? 2 : 1;
@@ -29,10 +24,10 @@ static int64_t expert_count(const armq_desc *desc) {
     return armq_op_is_moe(desc->op) ? desc->experts : 1;
 }
 
-/* Bytes of one expert's w, scales and bias; packed, they stand behind each other, byte by byte as
- * given, and experts behind each other. Those of a linear layer are read where they are, so each
- * starts at a multiple of PART_ALIGN. */
-enum { PARTS = 3, PART_ALIGN = 4, COLUMNS = 4096 };
+/* Bytes of one expert's w, scales, zero points and bias; packed, they stand behind each other, byte
+ * by byte as given, and experts behind each other. Those of a linear layer are read where they are,
+ * so each starts at a multiple of PART_ALIGN. */
+enum { PARTS = 4, PART_ALIGN = 4, COLUMNS = 4096 };
 typedef struct {
     size_t part[PARTS], all;
 } sizes;
@@ -42,16 +37,16 @@ static size_t padded(const armq_desc *desc, size_t bytes) {
 }
 
 static sizes sizes_of(const armq_desc *desc, int32_t which) {
-    size_t n = (size_t)armq_weight_n(desc, which), k = (size_t)armq_weight_k(desc, which);
-    uint32_t flag = !armq_op_is_moe(desc->op) ? ARMQ_USES_BIAS
-                    : which == 0              ? ARMQ_USES_W13_BIAS
-                                              : ARMQ_USES_W2_BIAS;
-    sizes s = {{n * k * (desc->format == ARMQ_WEIGHT_BF16 ? 2 : 1),
-                n * armq_dtype_bytes(desc->scale_dtype),
-                desc->uses & flag ? n * armq_dtype_bytes(desc->bias_dtype) : 0},
-               0};
-    for (int i = 0; i < PARTS; i++)
+    armq_case one = {.desc = *desc};
+    operand_shape shapes[OPERAND_COUNT];
+    operand_id first = which == 0 ? OPERAND_W : OPERAND_W2;
+    sizes s = {{0}, 0};
+    one.desc.experts = 1;
+    operand_shapes(&one, NULL, shapes);
+    for (int i = 0; i < PARTS; i++) {
+        s.part[i] = shapes[first + (unsigned)i].bytes;
         s.all += padded(desc, s.part[i]);
+    }
     return s;
 }
 
@@ -78,11 +73,6 @@ static armq_status query(const armq_desc *desc, armq_support *support) {
     armq_status status = armq_desc_check(desc, support->reason, sizeof support->reason);
     if (status != ARMQ_OK)
         return status;
-    if (!has_op(desc->op)) {
-        snprintf(support->reason, sizeof support->reason, "the reference has no %s yet",
-                 armq_op_name(desc->op));
-        return ARMQ_UNSUPPORTED;
-    }
     support->max_k = armq_max_k(desc->op, &desc->dialect);
     status = armq_k_check(desc, support->max_k, support->reason, sizeof support->reason);
     if (status == ARMQ_OK)
@@ -101,7 +91,7 @@ static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int
     if (status != ARMQ_OK)
         return status;
     sizes s = sizes_of(desc, which);
-    const void *given[PARTS] = {weights->w, weights->scales, weights->bias};
+    const void *given[PARTS] = {weights->w, weights->scales, weights->zero_points, weights->bias};
     uint8_t *to = packed;
     for (int64_t expert = 0; expert < last - first; expert++)
         for (int i = 0; i < PARTS; i++)
@@ -236,7 +226,8 @@ static armq_status run_unpacked(const armq_desc *desc, const armq_args *args, ui
             .size = sizeof *weights,
             .w = parts[which].at[0],
             .scales = parts[which].at[1],
-            .bias = parts[which].at[2],
+            .zero_points = parts[which].at[2],
+            .bias = parts[which].at[3],
         };
         problem.weights[which] = &weights[which];
     }

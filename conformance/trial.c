@@ -393,13 +393,37 @@ static bool allocate_base(trial *t, check_failure *failure) {
     return true;
 }
 
-/* Every case is valid, so that a provider may do it or not do it, and nothing else. */
+/* The one kind of case that every provider must refuse, and say why. */
+static trial_state judge_group_refusal(const trial *t, armq_status status, const char *name,
+                                       int64_t size, check_failure *failure) {
+    char numbers[2][24];
+    snprintf(numbers[0], sizeof numbers[0], "%" PRId64, t->c.desc.group_size);
+    snprintf(numbers[1], sizeof numbers[1], "%" PRId64, size);
+    if (status == ARMQ_OK)
+        failure_set(failure, "query accepts group_size = %s, which does not divide %s = %s",
+                    numbers[0], name, numbers[1]);
+    else if (strstr(t->support.reason, numbers[0]) && strstr(t->support.reason, numbers[1]))
+        return TRIAL_REFUSED;
+    else
+        failure_set(failure,
+                    "query refuses group_size = %s, which does not divide %s = %s, but its reason "
+                    "does not name both: %.80s",
+                    numbers[0], name, numbers[1],
+                    t->support.reason[0] ? t->support.reason : "none");
+    return TRIAL_BROKEN;
+}
+
+/* Every other case is valid, so that a provider may do it or not do it, and nothing else. */
 static trial_state query(trial *t, check_failure *failure) {
     t->support.size = sizeof t->support;
     trial_enter(t);
     armq_status status = t->provider->query(&t->c.desc, &t->support);
     trial_leave(t);
     t->support.reason[sizeof t->support.reason - 1] = '\0';
+    const char *name;
+    int64_t size;
+    if (!case_groups_divide(&t->c, &name, &size))
+        return judge_group_refusal(t, status, name, size, failure);
     if (status == ARMQ_OK) {
         bool sane = support_is_sane(&t->support, failure);
         t->support.kernel[sizeof t->support.kernel - 1] = '\0';

@@ -38,6 +38,11 @@ static bool w2_bias(armq_case *c) {
     return armq_op_is_moe(c->desc.op);
 }
 
+static bool weight_zero(armq_case *c) {
+    c->desc.uses ^= ARMQ_USES_WEIGHT_ZERO;
+    return c->desc.format == ARMQ_WEIGHT_S4_LOW || c->desc.format == ARMQ_WEIGHT_S4_WORD8;
+}
+
 static bool weight_on_input(armq_case *c) {
     c->desc.uses ^= ARMQ_USES_WEIGHT_ON_INPUT;
     return armq_op_is_moe(c->desc.op) && !(c->desc.uses & ARMQ_USES_NO_ROUTER_WEIGHT);
@@ -81,6 +86,7 @@ static const struct {
     {"bias", bias},
     {"w13_bias", w13_bias},
     {"w2_bias", w2_bias},
+    {"zero points", weight_zero},
     {"router weight on the input", weight_on_input},
     {"no router weight", no_router_weight},
     {"skip_ids", skip_ids},

@@ -130,9 +130,60 @@ static bool groups_of_int8(const trial *t, armq_desc *d) {
     return d->format == ARMQ_WEIGHT_S8 || d->format == ARMQ_WEIGHT_BF16;
 }
 
+static bool is_int4(const armq_desc *d) {
+    return d->format == ARMQ_WEIGHT_S4_LOW || d->format == ARMQ_WEIGHT_S4_WORD8;
+}
+
+static void set_groups(armq_desc *d, int64_t size) {
+    d->group_size = size;
+    if (d->scale_dtype != ARMQ_DTYPE_NONE)
+        d->scale_dtype = ARMQ_DTYPE_BF16;
+}
+
+static bool odd_groups(const trial *t, armq_desc *d) {
+    (void)t;
+    set_groups(d, 48);
+    d->k = 96; /* which 48 divides */
+    return is_int4(d) && !is_moe(d);
+}
+
+static bool negative_groups(const trial *t, armq_desc *d) {
+    (void)t;
+    set_groups(d, -32);
+    return is_int4(d);
+}
+
+/* One group and one weight more than there are. */
+static bool groups_that_do_not_divide(const trial *t, armq_desc *d) {
+    (void)t;
+    int64_t longest = d->k > d->hidden ? d->k : d->hidden;
+    longest = longest > d->intermediate ? longest : d->intermediate;
+    set_groups(d, (longest / 32 + 1) * 32);
+    return is_int4(d) && longest > 0;
+}
+
+static bool other_scales(const trial *t, armq_desc *d) {
+    (void)t;
+    d->scale_dtype = d->scale_dtype == ARMQ_DTYPE_F32 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F32;
+    return d->format != ARMQ_WEIGHT_NONE;
+}
+
+static bool foreign_zero_points(const trial *t, armq_desc *d) {
+    (void)t;
+    d->uses |= ARMQ_USES_WEIGHT_ZERO;
+    return !is_int4(d);
+}
+
+static bool unquantised(const trial *t, armq_desc *d) {
+    (void)t;
+    bool quantises = d->dialect.quant != ARMQ_QUANT_NONE && d->op != ARMQ_OP_ACTIVATION;
+    d->dialect.quant = ARMQ_QUANT_NONE;
+    return quantises;
+}
+
 static bool other_format(const trial *t, armq_desc *d) {
     (void)t;
-    d->format = d->format == ARMQ_WEIGHT_S4_LOW ? ARMQ_WEIGHT_S8 : ARMQ_WEIGHT_S4_LOW;
+    d->format = is_int4(d) ? ARMQ_WEIGHT_S8 : ARMQ_WEIGHT_S4_LOW;
     return true;
 }
 
@@ -165,18 +216,24 @@ static bool has_longest(const trial *t) {
     return t->support.max_k > 0 && t->support.max_k <= INT64_C(1) << 40;
 }
 
+/* The next size that group_size divides. */
+static int64_t above_max_k(const trial *t, const armq_desc *d) {
+    int64_t size = d->group_size > 0 ? d->group_size : 1;
+    return (t->support.max_k / size + 1) * size;
+}
+
 static bool beyond_max_k(const trial *t, armq_desc *d) {
-    d->k = t->support.max_k + 1;
+    d->k = above_max_k(t, d);
     return has_longest(t) && !is_moe(d) && d->op != ARMQ_OP_ACTIVATION;
 }
 
 static bool hidden_beyond_max_k(const trial *t, armq_desc *d) {
-    d->hidden = t->support.max_k + 1;
+    d->hidden = above_max_k(t, d);
     return has_longest(t) && is_moe(d);
 }
 
 static bool intermediate_beyond_max_k(const trial *t, armq_desc *d) {
-    d->intermediate = t->support.max_k + 1;
+    d->intermediate = above_max_k(t, d);
     return has_longest(t) && is_moe(d);
 }
 
@@ -204,14 +261,20 @@ static const struct {
     {"bias dtype s32", wrong_bias},
     {"a bias dtype without a bias", undeclared_bias_dtype},
     {"group_size = 32 for weights without groups", groups_of_int8},
+    {"group_size = 48", odd_groups},
+    {"group_size = -32", negative_groups},
+    {"a group_size that does not divide", groups_that_do_not_divide},
+    {"scales of another dtype", other_scales},
+    {"zero points of weights that are not int4", foreign_zero_points},
+    {"activations that are not quantised", unquantised},
     {"a weight format that the op does not have", other_format},
     {"uses w13_bias, which the op does not have", foreign_use},
     {"an unknown bit in uses", unknown_use},
     {"max_threads = 0", no_threads},
     {"dialect.size = 0", no_dialect},
-    {"k = max_k + 1", beyond_max_k},
-    {"hidden = max_k + 1", hidden_beyond_max_k},
-    {"intermediate = max_k + 1", intermediate_beyond_max_k},
+    {"k above max_k", beyond_max_k},
+    {"hidden above max_k", hidden_beyond_max_k},
+    {"intermediate above max_k", intermediate_beyond_max_k},
 };
 
 static bool refuses(trial *t, const armq_desc *d, const char *what, check_failure *failure) {

@@ -285,6 +285,21 @@ static bool no_w_scales(pack_call *call) {
     return call->t->buffers[OPERAND_W_SCALES].bytes > 0;
 }
 
+static bool no_w_zeros(pack_call *call) {
+    call->weights.zero_points = NULL;
+    return call->t->buffers[OPERAND_W_ZEROS].bytes > 0;
+}
+
+static bool undeclared_zeros(pack_call *call) {
+    call->weights.zero_points = call->t->buffers[OPERAND_W].data;
+    return !call->t->shapes[OPERAND_W_ZEROS].present;
+}
+
+static bool undeclared_scales(pack_call *call) {
+    call->weights.scales = call->t->buffers[OPERAND_W].data;
+    return !call->t->shapes[OPERAND_W_SCALES].present;
+}
+
 static bool no_bias(pack_call *call) {
     call->weights.bias = NULL;
     return call->t->buffers[OPERAND_W_BIAS].bytes > 0;
@@ -322,6 +337,9 @@ static const struct {
     {"weights.size = 0", weights_no_size},
     {"w = NULL", no_w},
     {"scales = NULL", no_w_scales},
+    {"zero_points = NULL, though the description has them", no_w_zeros},
+    {"zero points that the description does not declare", undeclared_zeros},
+    {"scales, though the op has none", undeclared_scales},
     {"bias = NULL, though the description has one", no_bias},
     {"a bias that the description does not declare", undeclared_bias},
     {"packed = NULL", no_room},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two derived cases of the same n and k: rows of every directed kind against the case's own
- * weights, and, for what only weights of -128 can show, activations and weights at the edge of the
- * integer contract. */
+ * weights, and, for what only weights of -128 (-8) can show, activations and weights at the edge of
+ * the integer contract. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -82,8 +82,8 @@ static check_status edge_weights(trial *t, check_result *out) {
 /* Who claims a longer K than int32 accumulators have splits it, and shows that here. */
 static bool claims_more_than_int32(const trial *t) {
     const armq_desc *d = &t->c.desc;
-    return d->format == ARMQ_WEIGHT_S8 && d->k > 0 && !armq_op_is_moe(d->op) &&
-           t->support.max_k > armq_max_k(d->op, &d->dialect);
+    return d->format != ARMQ_WEIGHT_NONE && !armq_op_is_bf16(d->op) && d->k > 0 &&
+           !armq_op_is_moe(d->op) && t->support.max_k > armq_max_k(d->op, &d->dialect);
 }
 
 static check_status longest_k(trial *t, check_result *out) {
@@ -93,6 +93,7 @@ static check_status longest_k(trial *t, check_result *out) {
     c.desc.tokens = AT_LEAST;
     c.desc.n = LONG_N;
     c.desc.k = t->support.max_k < LONG_K ? t->support.max_k : LONG_K;
+    c.desc.k -= c.desc.group_size > 0 ? c.desc.k % c.desc.group_size : 0;
     return judge_derived(t, &c, NULL, "data=extremes with the longest k", out);
 }
 

@@ -418,7 +418,7 @@ static const struct {
     {"arguments", LINEAR, .query = lies_about_max_k, .words = "and refuses k = 2147483647"},
     {"extremes", LINEAR, .query = unlimited, .run = wraps, .pack = packs_start,
      .words = "data=extremes with the longest k"},
-    {"arguments", LINEAR, .query = accepts_any_k, .words = "k = max_k + 1"},
+    {"arguments", LINEAR, .query = accepts_any_k, .words = "k above max_k"},
     {"arguments", LINEAR, .query = gives_no_reason, .words = "without a reason"},
     {"arguments", LINEAR, .pack = packs_anything, .words = "pack accepts weights.size = 0"},
     {"arguments", LINEAR, .pack = packs_without_bias, .words = "bias, on or off"},

@@ -14,7 +14,7 @@ enum { TOKENS = 5, N = 37, K = 53, STRIDE = 60 };
 
 static int8_t x[TOKENS * STRIDE], w[N * K];
 static int32_t y[TOKENS * N];
-static const freivalds_product product = {x, STRIDE, w, y, TOKENS, N, K};
+static const freivalds_product product = {x, STRIDE, w, y, TOKENS, N, K, 1};
 
 static int fill(void **state) {
     (void)state;
@@ -72,6 +72,37 @@ static void swapped_and_compensating_errors_are_found(void **state) {
     assert_int_equal(freivalds_check(&product, 1, 1, &row), FREIVALDS_EQUAL);
 }
 
+/* Accumulators of groups: each one, what moves from one group to the next, and groups that changed
+ * places. */
+static void errors_of_groups_are_found(void **state) {
+    (void)state;
+    enum { GROUPS = 4, LENGTH = 13, ALL = GROUPS * LENGTH };
+    static int32_t sums[TOKENS * N * GROUPS];
+    freivalds_product p = {x, STRIDE, w, sums, TOKENS, N, ALL, GROUPS};
+    int64_t row = -1;
+    for (int64_t i = 0; i < (int64_t)TOKENS * N * GROUPS; i++) {
+        int64_t m = i / (N * GROUPS), n = i / GROUPS % N, first = i % GROUPS * LENGTH;
+        for (int64_t k = first; k < first + LENGTH; k++)
+            sums[i] += x[m * STRIDE + k] * w[n * ALL + k];
+    }
+    assert_int_equal(freivalds_check(&p, 1, 2, &row), FREIVALDS_EQUAL);
+    for (int64_t i = 0; i < (int64_t)TOKENS * N * GROUPS; i++) {
+        sums[i]++;
+        assert_int_equal(freivalds_check(&p, (uint64_t)i, 1, &row), FREIVALDS_DIFFERENT);
+        assert_int_equal(row, i / (N * GROUPS));
+        sums[i]--;
+    }
+    sums[9] += 3;
+    sums[10] -= 3;
+    assert_int_equal(freivalds_check(&p, 1, 1, &row), FREIVALDS_DIFFERENT);
+    sums[9] -= 3;
+    sums[10] += 3;
+    p.groups = 1;
+    p.n = N * GROUPS;
+    p.k = LENGTH;
+    assert_int_equal(freivalds_check(&p, 1, 1, &row), FREIVALDS_DIFFERENT);
+}
+
 /* -128 * -128 all along: a sum that int16 and a signed modulus would get wrong. */
 static void the_edge_of_the_contract(void **state) {
     (void)state;
@@ -82,7 +113,7 @@ static void the_edge_of_the_contract(void **state) {
     assert_non_null(edge);
     for (int64_t i = 0; i < LONG; i++)
         edge[i] = -128;
-    const freivalds_product longest = {edge, LONG, edge, &sum, 1, 1, LONG};
+    const freivalds_product longest = {edge, LONG, edge, &sum, 1, 1, LONG, 1};
     assert_int_equal(freivalds_check(&longest, 1, 2, &row), FREIVALDS_EQUAL);
     sum = -sum;
     assert_int_equal(freivalds_check(&longest, 1, 2, &row), FREIVALDS_DIFFERENT);
@@ -93,8 +124,8 @@ static void empty_products(void **state) {
     (void)state;
     int64_t row;
     int32_t zeros[3] = {0, 0, 0};
-    const freivalds_product nothing = {NULL, 0, NULL, NULL, 0, 0, 0};
-    freivalds_product no_k = {NULL, 0, NULL, zeros, 1, 3, 0};
+    const freivalds_product nothing = {NULL, 0, NULL, NULL, 0, 0, 0, 1};
+    freivalds_product no_k = {NULL, 0, NULL, zeros, 1, 3, 0, 1};
     assert_int_equal(freivalds_check(&nothing, 1, 2, &row), FREIVALDS_EQUAL);
     assert_int_equal(freivalds_check(&no_k, 1, 2, &row), FREIVALDS_EQUAL);
     zeros[2] = 1;
@@ -106,6 +137,7 @@ int main(void) {
         cmocka_unit_test(a_right_product_is_equal),
         cmocka_unit_test(any_accumulator_off_by_one_is_found_in_its_row),
         cmocka_unit_test(swapped_and_compensating_errors_are_found),
+        cmocka_unit_test(errors_of_groups_are_found),
         cmocka_unit_test(the_edge_of_the_contract),
         cmocka_unit_test(empty_products),
     };
