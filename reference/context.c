@@ -8,9 +8,9 @@
 #include "reference/ops.h"
 
 static const ref_op *const ops[] = {
-    &ref_op_quantize,     &ref_op_activation,  &ref_op_gemm_s8s8s32,
-    &ref_op_gemm_s8s4s32, &ref_op_linear_w8a8, &ref_op_linear_w4a8,
-    &ref_op_linear_bf16,  &ref_op_moe_w8a8,    &ref_op_moe_bf16,
+    &ref_op_quantize,    &ref_op_activation,  &ref_op_gemm_s8s8s32, &ref_op_gemm_s8s4s32,
+    &ref_op_linear_w8a8, &ref_op_linear_w4a8, &ref_op_linear_bf16,  &ref_op_moe_w8a8,
+    &ref_op_moe_w4a8,    &ref_op_moe_bf16,
 };
 
 static const ref_op *find_op(armq_op op) {

@@ -92,16 +92,27 @@ void ref_int4_pack(armq_weight_format format, const int8_t *values, int64_t rows
 /* --- Products ------------------------------------------------------------------------------------
  */
 
+/* w: unpacked row `row`. */
+static ref_interval one_product(const armq_desc *desc, const armq_weights *weights, int64_t row,
+                                int64_t k, const ref_variant *x, const int8_t *w) {
+    if (desc->group_size == 0)
+        return ref_scaled_interval(ref_dot_variant(x, w, k), x->scale,
+                                   armq_load(ARMQ_DTYPE_F32, weights->scales, row));
+    const uint16_t *scales = (const uint16_t *)weights->scales + row * ref_groups(desc, k);
+    return ref_grouped_product(&desc->dialect, x, w, k, desc->group_size, scales);
+}
+
 ref_interval ref_int4_product(const armq_desc *desc, const armq_weights *weights, int64_t row,
-                              int64_t k, const ref_variant *x, int8_t *scratch) {
+                              int64_t k, const ref_variant *x, int count, int8_t *scratch) {
+    ref_interval y = ref_exact(0.0);
     if (k == 0)
-        return ref_exact(0.0);
+        return y;
     ref_int4_row(desc, weights, row, k, scratch);
-    if (desc->group_size > 0)
-        return ref_grouped_product(&desc->dialect, x, scratch, k, desc->group_size,
-                                   (const uint16_t *)weights->scales + row * ref_groups(desc, k));
-    return ref_scaled_interval(ref_dot_variant(x, scratch, k), x->scale,
-                               armq_load(ARMQ_DTYPE_F32, weights->scales, row));
+    for (int i = 0; i < count; i++) {
+        ref_interval one = one_product(desc, weights, row, k, &x[i], scratch);
+        y = i == 0 ? one : ref_hull(y, one);
+    }
+    return y;
 }
 
 /* Element by element: no scratch, and a second way to read the formats. */

@@ -23,9 +23,9 @@ void ref_int4_pack(armq_weight_format format, const int8_t *values, int64_t rows
 /* Bytes of such a row. */
 int64_t ref_int4_row_bytes(armq_weight_format format, int64_t k);
 
-/* x times that row, dequantised; scratch [k]. */
+/* x times that row, dequantised: the hull over `count` variants of x. scratch [k]. */
 ref_interval ref_int4_product(const armq_desc *desc, const armq_weights *weights, int64_t row,
-                              int64_t k, const ref_variant *x, int8_t *scratch);
+                              int64_t k, const ref_variant *x, int count, int8_t *scratch);
 
 /* The same for unquantised values. */
 double ref_int4_exact(const armq_desc *desc, const armq_weights *weights, int64_t row, int64_t k,

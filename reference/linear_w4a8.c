@@ -31,7 +31,7 @@ static void linear_row(ref_context *context, int64_t row, const int64_t *columns
         intervals[i] =
             cache->quant.finite
                 ? ref_with_bias(context, n,
-                                ref_int4_product(desc, weights, n, desc->k, &x, context->state))
+                                ref_int4_product(desc, weights, n, desc->k, &x, 1, context->state))
                 : ref_not_finite_row(context);
     }
 }

@@ -12,7 +12,7 @@
 typedef struct {
     ref_kind kind;     /* not REF_VALUE: what every product with it must be */
     int64_t uncertain; /* integers, or bf16 values, with more than one possible value */
-    int8_t *q;         /* scratch of the quantiser */
+    int8_t *q;         /* scratch of the quantiser, then of a row of weights */
     ref_quantized quantized;
     ref_bf16_row bf16;
 } ref_operand;
@@ -34,6 +34,13 @@ typedef struct {
     double (*exact)(const ref_context *context, const double *values, int which, int64_t expert,
                     int64_t n);
 } ref_moe_arithmetic;
+
+/* The members reserve to second where activations are quantised, whatever the weights are. */
+bool ref_integers_reserve(ref_operand *operand, int64_t k);
+void ref_integers_release(ref_operand *operand);
+void ref_integers_first(const ref_context *context, const float *values, ref_operand *operand);
+void ref_integers_second(const ref_context *context, const ref_interval *values,
+                         ref_operand *operand);
 
 /* The members of ref_op of every MoE op, but for open, which names the arithmetic. */
 bool ref_moe_open(ref_context *context, const ref_moe_arithmetic *arithmetic);

@@ -1,38 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mixture of experts with int8 weights: f32(acc - zp * rowsum) * (s_x * s_w) in both stages. */
-#include <stdlib.h>
-
 #include "kernels/api/describe.h"
 #include "reference/moe.h"
 
 static bool accepts(const armq_desc *desc) {
     return desc->format == ARMQ_WEIGHT_S8 && desc->group_size == 0 &&
            desc->scale_dtype == ARMQ_DTYPE_F32 && desc->dialect.quant != ARMQ_QUANT_NONE;
-}
-
-static bool reserve(ref_operand *operand, int64_t k) {
-    operand->q = k >= 0 ? malloc((size_t)k + 1) : NULL;
-    return ref_quantized_alloc(&operand->quantized, k) && operand->q;
-}
-
-static void release(ref_operand *operand) {
-    ref_quantized_free(&operand->quantized);
-    free(operand->q);
-}
-
-static void first(const ref_context *context, const float *values, ref_operand *operand) {
-    const armq_desc *desc = context->problem.desc;
-    ref_quantize_certain(&desc->dialect, values, desc->hidden, ref_not_finite_row(context).kind,
-                         operand->q, &operand->quantized);
-    operand->kind = operand->quantized.kind;
-}
-
-static void second(const ref_context *context, const ref_interval *values, ref_operand *operand) {
-    const armq_desc *desc = context->problem.desc;
-    ref_requantize(&desc->dialect, desc->dialect.intermediate, values, desc->intermediate,
-                   ref_not_finite_row(context).kind, &operand->quantized);
-    operand->kind = operand->quantized.kind;
-    operand->uncertain = ref_flips(&operand->quantized);
 }
 
 static const int8_t *weight_row(const ref_context *context, int which, int64_t expert, int64_t n,
@@ -77,10 +50,10 @@ static double exact(const ref_context *context, const double *values, int which,
 static bool moe_open(ref_context *context) {
     static const ref_moe_arithmetic arithmetic = {
         .accepts = accepts,
-        .reserve = reserve,
-        .release = release,
-        .first = first,
-        .second = second,
+        .reserve = ref_integers_reserve,
+        .release = ref_integers_release,
+        .first = ref_integers_first,
+        .second = ref_integers_second,
         .product = product,
         .exact = exact,
     };

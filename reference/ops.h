@@ -20,7 +20,8 @@ typedef struct {
 } ref_op;
 
 extern const ref_op ref_op_quantize, ref_op_activation, ref_op_gemm_s8s8s32, ref_op_gemm_s8s4s32,
-    ref_op_linear_w8a8, ref_op_linear_w4a8, ref_op_linear_bf16, ref_op_moe_w8a8, ref_op_moe_bf16;
+    ref_op_linear_w8a8, ref_op_linear_w4a8, ref_op_linear_bf16, ref_op_moe_w8a8, ref_op_moe_w4a8,
+    ref_op_moe_bf16;
 
 /* The last row that was asked for, ready for dot products: columns of a row share it. */
 typedef struct {
