@@ -79,6 +79,7 @@ static bool judge_arrays(trial *t, void *const got[OPERAND_COUNT], const char *w
     judgement j = {.c = &t->c,
                    .claims = t->support.claims,
                    .in = trial_inputs(t, &storage),
+                   .shared = t->in,
                    .got = got,
                    .failure = failure};
     bool ok = judge_outputs(&j, 0);
@@ -97,6 +98,7 @@ bool check_judge_rows(trial *t, const int64_t *rows, int64_t count, const char *
     judgement j = {.c = &t->c,
                    .claims = t->support.claims,
                    .in = trial_inputs(t, &storage),
+                   .shared = t->in,
                    .got = t->base,
                    .failure = failure};
     bool ok = count == 0 || judge_rows(&j, rows, count);

@@ -10,10 +10,11 @@
 /* Bytes between rows: not what the generator puts there, and large as f32 or bf16. */
 static const int gap = 0xc6;
 
-enum { KEPT = 4 };
+/* So many derived ones as the checks of one case make with the first provider. */
+enum { KEPT = 4, KEPT_DERIVED = 32 };
 
 /* Per process; workers do not share it. Most recent first. */
-static const inputs *kept[KEPT];
+static const inputs *kept[KEPT], *kept_derived[KEPT_DERIVED];
 
 bool inputs_per_token(operand_id id) {
     return id == OPERAND_X || id == OPERAND_TOPK_IDS || id == OPERAND_TOPK_WEIGHTS;
@@ -25,6 +26,10 @@ static void free_inputs(inputs *in) {
             free(in->data.at[id]);
     if (in->weights_from)
         inputs_release(in->weights_from);
+    for (int i = 0; i < 2; i++)
+        expected_close(in->wanted[i]);
+    free(in->kinds);
+    free(in->rows);
     free(in);
 }
 
@@ -76,25 +81,42 @@ static inputs *generate(const armq_case *c) {
     return in;
 }
 
-static void keep(int index, const inputs *in) {
-    memmove((void *)(kept + 1), (const void *)kept, (size_t)index * sizeof *kept);
-    kept[0] = in;
+/* Moves what is at `index` (or is new in its place) to the front. */
+static void keep(const inputs **list, int index, const inputs *in) {
+    memmove((void *)(list + 1), (const void *)list, (size_t)index * sizeof *list);
+    list[0] = in;
+}
+
+static bool same_case(const armq_case *a, const armq_case *b) {
+    char text[CASE_TEXT_MAX], other[CASE_TEXT_MAX];
+    return strcmp(case_text(a, text), case_text(b, other)) == 0;
 }
 
 const inputs *inputs_get(const armq_case *c) {
-    char text[CASE_TEXT_MAX], other[CASE_TEXT_MAX];
-    case_text(c, text);
     for (int i = 0; i < KEPT; i++)
-        if (kept[i] && strcmp(case_text(&kept[i]->c, other), text) == 0) {
-            keep(i, kept[i]);
+        if (kept[i] && same_case(&kept[i]->c, c)) {
+            keep(kept, i, kept[i]);
             return inputs_share(kept[0]);
         }
     const inputs *in = generate(c);
     if (!in)
         return NULL;
     inputs_release(kept[KEPT - 1]);
-    keep(KEPT - 1, in);
+    keep(kept, KEPT - 1, in);
     return inputs_share(in);
+}
+
+expected_rows *inputs_expected(const inputs *in, const armq_desc *desc, uint32_t claims) {
+    inputs *mine = (inputs *)(uintptr_t)in; /* what is kept is not part of what readers see */
+    if (!in)
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        if (!mine->wanted[i])
+            return mine->wanted[i] = expected_open(desc, claims);
+        if (expected_is_for(mine->wanted[i], desc, claims))
+            return mine->wanted[i];
+    }
+    return NULL;
 }
 
 /* Router weights depend on what they multiply. */
@@ -144,13 +166,12 @@ static void copy_row(inputs *in, operand_id id, int64_t to, const inputs *from, 
            (size_t)shape->row * element);
 }
 
-const inputs *inputs_rows(const inputs *from, const armq_case *c, const int64_t *rows) {
-    inputs *in = lend(from, c);
-    for (operand_id id = 0; in && operand_is_input(id); id++)
+/* Row i of x and of the routing = row rows[i] of `from`. */
+static void copy_rows(inputs *in, const inputs *from) {
+    for (operand_id id = 0; operand_is_input(id); id++)
         if (inputs_per_token(id) && in->shapes[id].present && !is_of_another_kind(in, from, id))
-            for (int64_t i = 0; i < c->desc.tokens; i++)
-                copy_row(in, id, i, from, rows[i]);
-    return in;
+            for (int64_t i = 0; i < in->c.desc.tokens; i++)
+                copy_row(in, id, i, from, in->rows[i]);
 }
 
 /* Ids and weights of the tokens of `from`, over and over; of c itself if it has none. */
@@ -167,23 +188,79 @@ static bool repeat_routing(inputs *in, const inputs *from) {
     return true;
 }
 
-const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_kind *kinds,
-                           const int64_t *rows) {
-    inputs *in = lend(from, c);
-    if (in && !repeat_routing(in, from)) {
-        free_inputs(in);
-        in = NULL;
-    }
-    uint8_t *x = in ? in->data.at[OPERAND_X] : NULL;
+static void generate_rows(inputs *in) {
+    uint8_t *x = in->data.at[OPERAND_X];
     size_t pitch =
-        x ? (size_t)in->shapes[OPERAND_X].stride * armq_dtype_bytes(in->shapes[OPERAND_X].dtype)
-          : 0;
-    for (int64_t i = 0; x && i < c->desc.tokens; i++) {
-        armq_case of_kind = *c;
-        of_kind.data = kinds[i];
-        generate_x_row(&of_kind, rows[i], x + (size_t)i * pitch);
+        (size_t)in->shapes[OPERAND_X].stride * armq_dtype_bytes(in->shapes[OPERAND_X].dtype);
+    for (int64_t i = 0; x && i < in->c.desc.tokens; i++) {
+        armq_case of_kind = in->c;
+        of_kind.data = in->kinds[i];
+        generate_x_row(&of_kind, in->rows[i], x + (size_t)i * pitch);
     }
+}
+
+static void *copy_of(const void *data, size_t bytes) {
+    void *copy = malloc(bytes + 1);
+    if (copy && bytes)
+        memcpy(copy, data, bytes);
+    return copy;
+}
+
+/* kinds NULL: rows of `from`; else logical rows of these kinds. */
+static inputs *derive(const inputs *from, const armq_case *c, const data_kind *kinds,
+                      const int64_t *rows) {
+    inputs *in = lend(from, c);
+    if (!in)
+        return NULL;
+    in->kinds = kinds ? copy_of(kinds, (size_t)c->desc.tokens * sizeof *kinds) : NULL;
+    in->rows = copy_of(rows, (size_t)c->desc.tokens * sizeof *rows);
+    if (!in->rows || (kinds && (!in->kinds || !repeat_routing(in, from)))) {
+        free_inputs(in);
+        return NULL;
+    }
+    if (kinds)
+        generate_rows(in);
+    else
+        copy_rows(in, from);
     return in;
+}
+
+static bool is_derived_so(const inputs *in, const inputs *from, const armq_case *c,
+                          const data_kind *kinds, const int64_t *rows,
+                          void (*adjust)(const inputs *in)) {
+    size_t tokens = (size_t)c->desc.tokens;
+    return in && in->weights_from == from && in->adjusted == adjust &&
+           in->c.desc.tokens == c->desc.tokens && (in->kinds != NULL) == (kinds != NULL) &&
+           memcmp(in->rows, rows, tokens * sizeof *rows) == 0 &&
+           (!kinds || memcmp(in->kinds, kinds, tokens * sizeof *kinds) == 0) &&
+           same_case(&in->c, c);
+}
+
+static const inputs *get_derived(const inputs *from, const armq_case *c, const data_kind *kinds,
+                                 const int64_t *rows, void (*adjust)(const inputs *in)) {
+    for (int i = 0; i < KEPT_DERIVED; i++)
+        if (is_derived_so(kept_derived[i], from, c, kinds, rows, adjust)) {
+            keep(kept_derived, i, kept_derived[i]);
+            return inputs_share(kept_derived[0]);
+        }
+    inputs *in = derive(from, c, kinds, rows);
+    if (!in)
+        return NULL;
+    in->adjusted = adjust;
+    if (adjust)
+        adjust(in);
+    inputs_release(kept_derived[KEPT_DERIVED - 1]);
+    keep(kept_derived, KEPT_DERIVED - 1, in);
+    return inputs_share(in);
+}
+
+const inputs *inputs_rows(const inputs *from, const armq_case *c, const int64_t *rows) {
+    return get_derived(from, c, NULL, rows, NULL);
+}
+
+const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_kind *kinds,
+                           const int64_t *rows, void (*adjust)(const inputs *in)) {
+    return get_derived(from, c, kinds, rows, adjust);
 }
 
 static void relabel_weights(inputs *in, operand_id id, const inputs *from, const int64_t *to) {

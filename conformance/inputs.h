@@ -4,6 +4,7 @@
 #ifndef ARMQ_CONFORMANCE_INPUTS_H
 #define ARMQ_CONFORMANCE_INPUTS_H
 
+#include "conformance/expected.h"
 #include "harness/operands.h"
 
 typedef struct inputs inputs;
@@ -16,6 +17,10 @@ struct inputs {
     bool owned[OPERAND_COUNT];
     int64_t users;
     const inputs *weights_from; /* lends the operands that are not owned */
+    data_kind *kinds;           /* of inputs_kinds only */
+    int64_t *rows;              /* of derived inputs */
+    void (*adjusted)(const inputs *in);
+    expected_rows *wanted[2]; /* kept answers of the reference: see inputs_expected */
 };
 
 /* x and the routing, as opposed to the weights and what belongs to them. */
@@ -25,17 +30,24 @@ bool inputs_per_token(operand_id id);
  * gets them for nothing. NULL: no memory, or the op has no such kind of data. */
 const inputs *inputs_get(const armq_case *c);
 
-/* Inputs of c, which differs from `from` in tokens, strides and optional operands only: row i of x
+/* Derived sets. The last few are kept too.
+ *
+ * Inputs of c, which differs from `from` in tokens, strides and optional operands only: row i of x
  * (and of the routing) is row rows[i] of `from`; weights are shared, and generated if new. */
 const inputs *inputs_rows(const inputs *from, const armq_case *c, const int64_t *rows);
 
-/* The same, but row i of x is logical row rows[i] of data kind kinds[i]. */
+/* The same, but row i of x is logical row rows[i] of data kind kinds[i]. `adjust`, if not NULL,
+ * changes what is new in them, in the same way each time. */
 const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_kind *kinds,
-                           const int64_t *rows);
+                           const int64_t *rows, void (*adjust)(const inputs *in));
 
 /* The same problem, expert e being called to[e]: its weights and the ids of its slots move. NULL:
  * no memory. */
 const inputs *inputs_relabelled(const inputs *from, const int64_t *to);
+
+/* Where answers of the reference for this arithmetic on `in` are kept, by one provider for the
+ * next. NULL: they cannot be (`in` NULL or used for another arithmetic before, no memory). */
+expected_rows *inputs_expected(const inputs *in, const armq_desc *desc, uint32_t claims);
 
 /* One more user of in. */
 const inputs *inputs_share(const inputs *in);

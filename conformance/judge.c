@@ -15,6 +15,7 @@
 typedef struct {
     const judgement *j;
     ref_context *reference;
+    expected_rows *wanted; /* NULL: nothing is kept */
     armq_weights weights[2];
     int64_t row_length;
     int64_t judged, wrong;
@@ -84,7 +85,8 @@ static void judge_element(judge *s, const char *operand, armq_dtype dtype, int64
 
 /* --- Quality ---------------------------------------------------------------------------------- */
 
-static void measure(judge *s, armq_dtype dtype, const void *got, const ref_interval *wanted) {
+static void measure(judge *s, armq_dtype dtype, const void *got, const ref_interval *wanted,
+                    int64_t flips) {
     interval_quality *quality = s->j->quality;
     if (!quality || wanted->kind != REF_VALUE || !isfinite(wanted->mid))
         return;
@@ -94,7 +96,7 @@ static void measure(judge *s, armq_dtype dtype, const void *got, const ref_inter
     if (s->half_count < s->half_capacity)
         s->halves[s->half_count++] = (wanted->hi - wanted->lo) / 2.0;
     /* Where an intermediate may be rounded either way, a right kernel can use all of the width. */
-    if (dtype == ARMQ_DTYPE_F32 && ref_tie_flips(s->reference) == 0) {
+    if (dtype == ARMQ_DTYPE_F32 && flips == 0) {
         double usage = ref_usage(wanted, dtype, got);
         if (usage > quality->usage_max)
             quality->usage_max = usage;
@@ -188,33 +190,50 @@ static void choose_columns(judge *s, int64_t row, int64_t count) {
     s->columns[count - 1] = n - 1;
 }
 
-static void judge_y(judge *s, int64_t row, int64_t count) {
-    armq_dtype dtype = s->j->c->desc.out;
-    const uint8_t *y = s->j->got[OPERAND_Y];
-    bool all = count == s->row_length;
-    if (count == 0)
-        return;
-    if (!all)
-        choose_columns(s, row, count);
-    ref_row_intervals(s->reference, row, all ? NULL : s->columns, count, s->intervals);
-    size_t bytes = armq_dtype_bytes(dtype);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t column = all ? i : s->columns[i];
-        const uint8_t *got = y + (size_t)(row * s->row_length + column) * bytes;
-        judge_element(s, "y", dtype, row, column, got, &s->intervals[i]);
-        measure(s, dtype, got, &s->intervals[i]);
-    }
-}
-
-static void judge_quantization(judge *s, int64_t row) {
+static ref_row_quant quantize(judge *s, int64_t row) {
     const armq_desc *d = &s->j->c->desc;
-    const float *scales = s->j->got[OPERAND_Y_SCALES];
-    const int32_t *zeros = s->j->got[OPERAND_Y_ZEROS];
     int64_t stride = armq_x_row(d) + s->j->c->x_pad;
     const uint8_t *x = s->j->in->at[OPERAND_X];
     if (x)
         x += (size_t)(row * stride) * armq_dtype_bytes(d->in);
-    ref_row_quant quant = ref_quantize_row(&d->dialect, d->in, x, d->k, s->q);
+    return ref_quantize_row(&d->dialect, d->in, x, d->k, s->q);
+}
+
+/* What the reference says of a row: of all columns as of before, if another provider was judged on
+ * the same inputs, of some (s->columns) anew. */
+static expected_row answer(judge *s, int64_t row, int64_t count) {
+    bool all = count == s->row_length;
+    const expected_row *kept = all && s->wanted ? expected_find(s->wanted, row) : NULL;
+    if (kept)
+        return *kept;
+    expected_row fresh = {.has_quant = s->j->c->desc.op == ARMQ_OP_QUANTIZE};
+    if (count > 0) {
+        ref_row_intervals(s->reference, row, all ? NULL : s->columns, count, s->intervals);
+        fresh.y = s->intervals;
+        fresh.flips = ref_tie_flips(s->reference);
+    }
+    if (fresh.has_quant)
+        fresh.quant = quantize(s, row);
+    if (all && s->wanted)
+        expected_keep(s->wanted, row, &fresh, count);
+    return fresh;
+}
+
+static void judge_y(judge *s, int64_t row, int64_t count, const expected_row *wanted) {
+    armq_dtype dtype = s->j->c->desc.out;
+    const uint8_t *y = s->j->got[OPERAND_Y];
+    size_t bytes = armq_dtype_bytes(dtype);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t column = count == s->row_length ? i : s->columns[i];
+        const uint8_t *got = y + (size_t)(row * s->row_length + column) * bytes;
+        judge_element(s, "y", dtype, row, column, got, &wanted->y[i]);
+        measure(s, dtype, got, &wanted->y[i], wanted->flips);
+    }
+}
+
+static void judge_quantization(judge *s, int64_t row, ref_row_quant quant) {
+    const float *scales = s->j->got[OPERAND_Y_SCALES];
+    const int32_t *zeros = s->j->got[OPERAND_Y_ZEROS];
     bool declared = s->j->claims & ARMQ_CLAIM_NONFINITE_ROW_NAN;
     double scale = (double)quant.scale, zero = (double)quant.zero_point;
     ref_interval wanted = {scale, scale, scale, REF_VALUE};
@@ -228,10 +247,13 @@ static void judge_quantization(judge *s, int64_t row) {
 }
 
 static void judge_row(judge *s, int64_t row, int64_t count) {
+    if (count > 0 && count < s->row_length)
+        choose_columns(s, row, count);
+    expected_row wanted = answer(s, row, count);
     if (s->j->got[OPERAND_Y])
-        judge_y(s, row, count);
-    if (s->j->c->desc.op == ARMQ_OP_QUANTIZE)
-        judge_quantization(s, row);
+        judge_y(s, row, count, &wanted);
+    if (wanted.has_quant)
+        judge_quantization(s, row, wanted.quant);
 }
 
 /* --- Set-up ----------------------------------------------------------------------------------- */
@@ -253,6 +275,7 @@ static bool judge_open(judge *s, const judgement *j, int64_t columns, int64_t el
     operand_weights(j->c, j->in, s->weights);
     operand_problem(j->c, j->in, s->weights, j->claims, &problem);
     s->reference = ref_open(&problem);
+    s->wanted = inputs_expected(j->shared, d, j->claims);
     s->intervals = malloc((size_t)(columns + 1) * sizeof *s->intervals);
     s->columns = malloc((size_t)(columns + 1) * sizeof *s->columns);
     s->q = malloc((size_t)d->k + 1);

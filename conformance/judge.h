@@ -3,6 +3,7 @@
 #ifndef ARMQ_CONFORMANCE_JUDGE_H
 #define ARMQ_CONFORMANCE_JUDGE_H
 
+#include "conformance/inputs.h"
 #include "conformance/result.h"
 #include "harness/operands.h"
 
@@ -10,6 +11,7 @@ typedef struct {
     const armq_case *c;
     uint32_t claims;           /* of the provider: what a row with NaN must give */
     const operands *in;        /* what the reference reads, laid out as the case says */
+    const inputs *shared;      /* the same if providers share them, so that answers are kept */
     void *const *got;          /* outputs by operand_id, rows dense; NULL where absent or empty */
     check_failure *failure;    /* filled with the worst element if one is outside */
     interval_quality *quality; /* may be NULL */

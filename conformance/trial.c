@@ -537,14 +537,22 @@ void trial_poison(trial *t, uint8_t poison) {
             memset(t->buffers[id].data, trial_poison_byte(poison), t->buffers[id].bytes);
 }
 
+/* Pseudo-random bytes, of a period that is no power of two. */
+static void fill_random(uint64_t seed, uint8_t *to, size_t bytes) {
+    uint64_t period[509];
+    size_t words = bytes / 8 < 509 ? bytes / 8 + 1 : 509;
+    for (size_t i = 0; i < words; i++)
+        period[i] = random_u64(seed, OPERAND_WORKSPACE, i);
+    for (size_t at = 0; at < bytes; at += sizeof period)
+        memcpy(to + at, period, bytes - at < sizeof period ? bytes - at : sizeof period);
+}
+
 static void fill_workspace(trial *t, uint8_t garbage) {
     guarded *g = &t->buffers[OPERAND_WORKSPACE];
-    if (g->bytes)
+    if (g->bytes && garbage < 2)
         memset(g->data, garbage == 1 ? 0xff : 0, g->bytes);
-    for (size_t i = 0; garbage == 2 && i + 8 <= g->bytes; i += 8) {
-        uint64_t value = random_u64(t->c.seed, OPERAND_WORKSPACE, i);
-        memcpy((uint8_t *)g->data + i, &value, 8);
-    }
+    if (garbage == 2)
+        fill_random(t->c.seed, g->data, g->bytes);
 }
 
 void trial_args(const trial *t, const armq_threads *threads, armq_args *args) {

@@ -48,7 +48,8 @@ struct trial {
 typedef struct {
     guard_side side;
     uint8_t poison;  /* 0: outputs are pre-filled with 0xff (NaN), 1: with 0xa5 */
-    uint8_t garbage; /* what the workspace holds: 0: zeros, 1: 0xff, 2: pseudo-random bytes */
+    uint8_t garbage; /* what the workspace holds: 0: zeros, 1: 0xff, 2: pseudo-random bytes, 3: what
+                        the last call left */
     const armq_threads *threads;    /* NULL: the case's number of logical threads, serially */
     call_registers *before, *after; /* not NULL: call through call_run */
 } call_options;

@@ -9,7 +9,7 @@ enum { TOKENS = 2 };
 
 /* Weights and multiply-accumulates that the optional parameters may cost; in larger cases they take
  * turns. */
-static const int64_t budget = 1 << 18, budget_bf16 = 1 << 15;
+static const int64_t budget = 1 << 17, budget_bf16 = 1 << 14;
 
 /* Changes one parameter; the case with it is judged like any other. */
 typedef bool change(armq_case *c);

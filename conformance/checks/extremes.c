@@ -61,7 +61,7 @@ static check_status directed_rows(trial *t, check_result *out) {
     int64_t rows[DIRECTED];
     armq_case c = t->c;
     c.desc.tokens = choose_rows(t, kinds, rows);
-    check_status status = judge_derived(t, &c, inputs_kinds(t->in, &c, kinds, rows),
+    check_status status = judge_derived(t, &c, inputs_kinds(t->in, &c, kinds, rows, NULL),
                                         "rows of every directed kind", out);
     if (status == CHECK_FAILED && out->failure.has_element) {
         char what[64];

@@ -17,7 +17,8 @@ static int64_t poison_row(int64_t row) { return 6 * row + 1 + 2 * (row / 3 % 3);
 static void clear_weights(const inputs *in) {
     int64_t top_k = in->c.desc.top_k, row = in->c.desc.tokens == 1 ? 0 : 1;
     float *weights = in->data.at[OPERAND_TOPK_WEIGHTS];
-    memset(weights + row * top_k, 0, (size_t)top_k * sizeof *weights);
+    if (weights)
+        memset(weights + row * top_k, 0, (size_t)top_k * sizeof *weights);
 }
 
 static const inputs *poisoned_inputs(const trial *t) {
@@ -31,9 +32,7 @@ static const inputs *poisoned_inputs(const trial *t) {
         rows[i] = poisoned ? poison_row(i) : i;
     }
     if (kinds && rows)
-        in = inputs_kinds(t->in, &t->c, kinds, rows);
-    if (in && in->data.at[OPERAND_TOPK_WEIGHTS])
-        clear_weights(in);
+        in = inputs_kinds(t->in, &t->c, kinds, rows, clear_weights);
     free(kinds);
     free(rows);
     return in;

@@ -24,7 +24,7 @@ static bool call_with(trial *d, const trial *t, const armq_threads *threads, con
                       check_failure *failure) {
     char what[64];
     snprintf(what, sizeof what, "%d logical threads %s", (int)threads->n, how);
-    if (!trial_runs(d, &(call_options){.garbage = 2, .threads = threads}, what, failure))
+    if (!trial_runs(d, &(call_options){.garbage = 3, .threads = threads}, what, failure))
         return false;
     return t->support.claims & ARMQ_CLAIM_THREAD_INVARIANT ? trial_same(d, t, what, failure)
                                                            : check_judge_last(d, what, failure);
@@ -44,9 +44,11 @@ static bool on_real_threads(trial *d, const trial *t, int32_t most, check_failur
 }
 
 static bool all_counts(trial *d, const trial *t, int32_t most, check_failure *failure) {
-    /* Common numbers of cores, and two that differ from case to case. */
-    const int32_t first = 5 + (int32_t)(t->in->hash % 6), second = 11 + (int32_t)(t->in->hash % 7);
-    const int32_t counts[] = {1, 2, 3, 4, 8, first, second, most};
+    /* 2 and the most always; of the rest, some that differ from case to case. */
+    const uint64_t hash = t->in->hash;
+    const int32_t low = hash & 64 ? 1 : 3, high = hash & 128 ? 4 : 8;
+    const int32_t first = 5 + (int32_t)(hash % 6), second = 11 + (int32_t)(hash % 7);
+    const int32_t counts[] = {2, low, high, first, second, most};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (counts[i] > most)
             continue;

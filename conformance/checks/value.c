@@ -66,6 +66,7 @@ check_status check_value(trial *t, check_result *out) {
     judgement j = {.c = &t->c,
                    .claims = t->support.claims,
                    .in = trial_inputs(t, &storage),
+                   .shared = t->in,
                    .got = t->base,
                    .failure = &out->failure,
                    .quality = &t->result->quality};
