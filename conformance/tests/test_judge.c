@@ -106,9 +106,19 @@ static void tear_down(bench *b) {
     inputs_release(b->in);
 }
 
+/* Whether answers of the reference are kept from one judgement to the next: nothing may change. */
+static bool kept;
+
+static int keep_answers(void **state) {
+    (void)state;
+    kept = true;
+    return 0;
+}
+
 static bool judged(bench *b, int64_t sample) {
     judgement j = {.c = &b->c,
                    .in = &b->in->data,
+                   .shared = kept ? b->in : NULL,
                    .got = b->got,
                    .failure = &b->failure,
                    .quality = &b->quality};
@@ -273,6 +283,41 @@ static void sampling_takes_whole_tokens_of_a_moe(void **state) {
     tear_down(&b);
 }
 
+/* Threads and caches change no result; everything else asks the reference anew. */
+static void kept_answers_are_for_one_arithmetic(void **state) {
+    (void)state;
+    bench b;
+    set_up(&b, "moe_w8a8 tokens=4 hidden=24 intermediate=16 experts=3 top_k=2 "
+               "activation=swigluoai in=f32");
+    expected_rows *e = inputs_expected(b.in, &b.c.desc, 0);
+    assert_non_null(e);
+    assert_true(judged(&b, 0));
+    assert_non_null(expected_find(e, 3));
+    armq_case other = b.c;
+    other.desc.max_threads = 9;
+    other.desc.l2 = 123;
+    assert_ptr_equal(inputs_expected(b.in, &other.desc, ARMQ_CLAIM_REENTRANT), e);
+    assert_ptr_not_equal(inputs_expected(b.in, &other.desc, ARMQ_CLAIM_NONFINITE_ROW_NAN), e);
+    b.c.desc.dialect.alpha *= 0.5f;
+    assert_ptr_not_equal(inputs_expected(b.in, &b.c.desc, 0), e);
+    assert_false(judged(&b, 0));
+    assert_null(inputs_expected(NULL, &b.c.desc, 0));
+    tear_down(&b);
+}
+
+static void too_many_answers_are_not_kept(void **state) {
+    (void)state;
+    bench b;
+    set_up(&b, "linear_w8a8 tokens=5 n=9 k=40 in=f32 dialect=vllm-w8a8");
+    b.c.desc.tokens = INT64_C(1) << 40;
+    assert_null(expected_open(&b.c.desc, 0));
+    b.c.desc.tokens = 0;
+    expected_rows *e = expected_open(&b.c.desc, 0);
+    assert_non_null(e);
+    expected_close(e);
+    tear_down(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(middles_of_all_intervals_pass),
@@ -282,5 +327,11 @@ int main(void) {
         cmocka_unit_test(sampling_covers_rows_and_edges),
         cmocka_unit_test(sampling_takes_whole_tokens_of_a_moe),
     };
-    return cmocka_run_group_tests_name("judge", tests, NULL, NULL);
+    const struct CMUnitTest keeping[] = {
+        cmocka_unit_test(kept_answers_are_for_one_arithmetic),
+        cmocka_unit_test(too_many_answers_are_not_kept),
+    };
+    int failed = cmocka_run_group_tests_name("judge", tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("judge_with_kept_answers", tests, keep_answers, NULL);
+    return failed + cmocka_run_group_tests_name("kept_answers", keeping, keep_answers, NULL);
 }
