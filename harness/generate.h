@@ -13,7 +13,8 @@
  * int4: both formats hold the same values, zero points go through all of [-8, 7], and the nibbles
  * that pad a row hold garbage.
  *
- * Activation and MoE: gates cover the curved range of silu and gelu; with swigluoai a quarter of
+ * Activation and MoE: gates cover the curved range of silu and gelu (of the op, few are below -3,
+ * where both vanish); with swigluoai a quarter of
  * them, and of |up|, is beyond the clamp. Router weights all differ and sum to about 1 per token;
  * those that multiply the input (router=input) are powers of two, so that no new ties arise. */
 #ifndef ARMQ_HARNESS_GENERATE_H

@@ -27,13 +27,21 @@ static void put_pair(const armq_case *c, int64_t i, double gate, double up, void
 
 /* --- Default ---------------------------------------------------------------------------------- */
 
+/* Far below zero each activation vanishes, and the bound on its error, which 1 + tanh needs there,
+ * is larger than what is left: such a gate shows only that nothing comes back, and one in 24 does.
+ * The others go where it is curved. */
+static float rarely_far_below(uint64_t key, int64_t i, float gate) {
+    bool stays = gate > -3.0f || random_at(key, (uint64_t)(3 * i) + (UINT64_C(1) << 40)) % 24 == 0;
+    return stays ? gate : 9.0f / gate;
+}
+
 void generate_gate_row(const armq_case *c, int64_t row, void *data) {
     uint64_t key = random_row_key(c, OPERAND_X, row);
     float size = row_levels[row % 3] * random_jitter(key, 0) * bell_width;
     float gate_size = size * (clamps(c) ? 6.0f * limit_share(c) : 1.2f);
     float up_size = size * (clamps(c) ? 2.7f * limit_share(c) : 1.0f);
     for (int64_t i = 0; i < c->desc.intermediate; i++) {
-        float gate = gate_size * random_bell(key, 2 * i);
+        float gate = rarely_far_below(key, i, gate_size * random_bell(key, 2 * i));
         float up = up_size * random_bell(key, 2 * i + 1);
         /* The last is never small: a tail that is skipped must show. */
         if (i + 1 == c->desc.intermediate)
