@@ -56,7 +56,7 @@ march = $(if $(filter aarch64,$(1)),-march=$(or $(MARCH_$(word 2,$(subst /, ,$(2
 
 # ---- Sources ----------------------------------------------------------------------------------
 
-mains := %/main.c %_main.c %/main.cc
+mains := %/main.c %_main.c %/main.cc reference/golden_%.c
 c_in = $(sort $(filter-out $(mains),$(wildcard $(addsuffix /*.c,$(1)))))
 cc_in = $(sort $(filter-out $(mains),$(wildcard $(addsuffix /*.cc,$(1)))))
 
@@ -74,7 +74,7 @@ SRC_kernels := $(call c_in,kernels kernels/common kernels/neon kernels/dotprod k
 MAIN_armq-conform := $(wildcard conformance/main.c)
 MAIN_armq-bench := $(wildcard perf/main.c perf/main.cc)
 MAIN_armq-model := $(wildcard perf/model/main.c)
-MAIN_armq-golden := $(wildcard reference/golden_main.c)
+MAIN_armq-golden := $(wildcard reference/golden_*.c)
 PROGRAMS := $(foreach p,armq-conform armq-bench armq-model armq-golden,$(if $(MAIN_$(p)),$(p)))
 # These measure kernels, so they exist for AArch64 only.
 programs_of = $(if $(filter aarch64,$(1)),$(PROGRAMS),$(filter-out armq-bench armq-model,$(PROGRAMS)))
