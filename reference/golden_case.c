@@ -102,6 +102,8 @@ bool golden_describe(golden_case *c, armq_desc *desc, armq_activation activation
         desc->bias_dtype = ARMQ_DTYPE_F32;
         ok = ok && (!*bias_dtype || armq_dtype_parse(bias_dtype, &desc->bias_dtype));
     }
+    if (golden_has(c, "wz") || golden_has(c, "w13z"))
+        desc->uses |= ARMQ_USES_WEIGHT_ZERO;
     ok = ok && armq_dialect_preset(golden_text(c, "dialect"), desc->op, desc->in, desc->group_size,
                                    activation, &desc->dialect, &why);
     if (ok && golden_ties_are_excused(c))

@@ -74,12 +74,14 @@ static verdict judge_format(golden_case *c, const armq_desc *desc) {
         (r.problem.x = golden_array(c, "x", desc->in, m * k)) &&
         (w.w = golden_weights(c, "w", desc, n, k, &packed)) &&
         (w.scales = golden_array(c, "ws", desc->scale_dtype, n * groups)) &&
+        (!(desc->uses & ARMQ_USES_WEIGHT_ZERO) ||
+         (w.zero_points = golden_array(c, "wz", ARMQ_DTYPE_S8, n * groups))) &&
         (!bias || (w.bias = golden_array(c, "bias", desc->bias_dtype, n))) &&
         (r.integers.q = golden_array(c, "xq", ARMQ_DTYPE_S8, m * k)) &&
         (r.integers.scales = golden_array(c, "xs", ARMQ_DTYPE_F32, m)) &&
         (!asymmetric || (r.integers.zero_points = golden_array(c, "xzp", ARMQ_DTYPE_S32, m))) &&
         (r.y = golden_array(c, "y", desc->out, m * n));
-    bool settle = golden_ties_are_excused(c);
+    bool settle = asymmetric && golden_ties_are_excused(c);
     verdict v = !complete ? FAILED : settle ? check_settled_rows(c, &r) : check_rows(c, &r);
     free(packed);
     return v;

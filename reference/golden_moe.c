@@ -24,20 +24,24 @@ typedef struct {
     ref_context *context;
     ref_interval *intervals, *act_intervals, *centered;
     int8_t *q;
+    float *weighted; /* room for any dtype */
 } judge;
 
 /* --- Arrays --------------------------------------------------------------------------------------
  */
 
 static bool weight_arrays(judge *j, int which) {
-    static const char *const names[2][3] = {{"w13", "w13s", "b13"}, {"w2", "w2s", "b2"}};
+    static const char *const names[2][4] = {{"w13", "w13s", "b13", "w13z"},
+                                            {"w2", "w2s", "b2", "w2z"}};
     const armq_desc *d = &j->desc;
     armq_weights *w = &j->weights[which];
     int64_t k = armq_weight_k(d, which), rows = d->experts * armq_weight_n(d, which);
-    bool bias = d->uses & ARMQ_USES_W13_BIAS;
+    bool bias = d->uses & ARMQ_USES_W13_BIAS, zero = d->uses & ARMQ_USES_WEIGHT_ZERO;
     return (w->w = golden_weights(j->c, names[which][0], d, rows, k, &j->packed[which])) &&
            (w->scales =
                 golden_array(j->c, names[which][1], d->scale_dtype, rows * ref_groups(d, k))) &&
+           (!zero || (w->zero_points = golden_array(j->c, names[which][3], ARMQ_DTYPE_S8,
+                                                    rows * ref_groups(d, k)))) &&
            (!bias || (w->bias = golden_array(j->c, names[which][2], d->bias_dtype, rows)));
 }
 
@@ -111,11 +115,13 @@ static verdict check_product(judge *j, int which, int64_t expert, int64_t row, a
     linear.k = k;
     linear.in = in;
     linear.out = which == 0 ? d->dialect.y13_round : d->dialect.y2_round;
-    linear.uses = d->uses & ARMQ_USES_W13_BIAS ? ARMQ_USES_BIAS : 0;
+    linear.uses = d->uses & ARMQ_USES_WEIGHT_ZERO;
+    linear.uses |= d->uses & ARMQ_USES_W13_BIAS ? ARMQ_USES_BIAS : 0;
     const armq_weights w = {
         .w = (const char *)all->w + first * ref_int4_row_bytes(d->format, k),
         .scales = (const char *)all->scales +
                   first * ref_groups(d, k) * (int64_t)armq_dtype_bytes(d->scale_dtype),
+        .zero_points = all->zero_points ? all->zero_points + first * ref_groups(d, k) : NULL,
         .bias = all->bias
                     ? (const char *)all->bias + first * (int64_t)armq_dtype_bytes(d->bias_dtype)
                     : NULL,
@@ -170,17 +176,33 @@ static verdict check_second_stage(judge *j, int64_t token, int64_t slot, int64_t
     return v == PASSED && quantised ? check_second_quantiser(j, row, &scale) : v;
 }
 
+/* x as the first stage quantises it: times the weight, if that is on the input. */
+static const void *first_operand(judge *j, int64_t slot, const void *x) {
+    const armq_desc *d = &j->desc;
+    if (!(d->uses & ARMQ_USES_WEIGHT_ON_INPUT))
+        return x;
+    double weight = armq_round_to(d->dialect.combine_round, (double)j->problem.topk_weights[slot]);
+    for (int64_t i = 0; i < d->hidden; i++) {
+        double value = armq_round_to(d->dialect.work, armq_load(d->in, x, i));
+        armq_store(d->dialect.work, j->weighted, i, armq_round_to(ARMQ_DTYPE_F32, value * weight));
+    }
+    return j->weighted;
+}
+
 static verdict check_slot(judge *j, int64_t token, int64_t slot, const void *x) {
     const armq_desc *d = &j->desc;
+    armq_desc first = *d;
     int64_t at = token * d->top_k + slot, row = recorded_row(j, at);
     int64_t expert = j->problem.topk_ids[at];
     const char *act = (const char *)j->act +
                       (size_t)(row * d->intermediate) * armq_dtype_bytes(d->dialect.intermediate);
     verdict v = PASSED;
+    x = first_operand(j, at, x);
+    first.in = x == j->weighted ? d->dialect.work : d->in;
     if (j->routed)
-        v = golden_check_integers(j->c, d, row, x, d->hidden, &j->x, j->q);
+        v = golden_check_integers(j->c, &first, row, x, d->hidden, &j->x, j->q);
     if (v == PASSED && j->routed)
-        v = check_product(j, 0, expert, row, d->in, x);
+        v = check_product(j, 0, expert, row, first.in, x);
     if (v == PASSED)
         v = check_second_stage(j, token, slot, row);
     if (v == PASSED && j->routed)
@@ -221,7 +243,9 @@ static verdict check_tokens(judge *j) {
     j->act_intervals = calloc(most, sizeof *j->act_intervals);
     j->centered = calloc(most, sizeof *j->centered);
     j->q = calloc(most, 1);
-    bool ready = j->context && j->intervals && j->act_intervals && j->centered && j->q;
+    j->weighted = calloc(most, sizeof *j->weighted);
+    bool ready =
+        j->context && j->intervals && j->act_intervals && j->centered && j->q && j->weighted;
     verdict v = ready ? PASSED : golden_because(j->c, FAILED, "reference: can not open");
     for (int64_t token = 0; ready && token < d->tokens && v == PASSED; token++)
         v = check_token(j, token);
@@ -230,6 +254,7 @@ static verdict check_tokens(judge *j) {
     free(j->act_intervals);
     free(j->centered);
     free(j->q);
+    free(j->weighted);
     return v;
 }
 

@@ -182,6 +182,120 @@ def make_activation(kind, rng):
             {"g": g, "u": u, "f": gated(kind, g, u)})
 
 
+# --- int4 weights -------------------------------------------------------------------------------
+
+def int4_tensors(shape, group, zero, size, rng):
+    """Weights -8..7, scales, their values in f32, zero points or None; shape [.., K]."""
+    rows = shape[:-1] + ((shape[-1] // group,) if group else ())
+    scales = rng.uniform(0.3, 1, rows) * size * np.exp2(np.arange(rows[-1]) % 3)
+    stored, values = to_dtype(scales, "bf16" if group else "f32")
+    z = rng.integers(-8, 8, rows, dtype=np.int8) if zero else None
+    return rng.integers(-8, 8, shape, dtype=np.int8), stored, values, z
+
+
+def int4_product(q, zp, s_x, w, scales, z, group, bias):
+    """One row of q with w [N, K], all in f32, groups ascending."""
+    n, k = w.shape
+    g = group or k
+    parts = w.astype(np.int64).reshape(n, k // g, g)
+    if z is not None:
+        parts = parts - z.astype(np.int64).reshape(n, k // g, 1)
+    sums, rowsums = (parts * q.astype(np.int64).reshape(1, k // g, g)).sum(2), parts.sum(2)
+    if group:
+        left, right = np.zeros(n, F32), np.zeros(n, F32)
+        for i in range(k // g):
+            left = left + sums[:, i].astype(F32) * scales[:, i]
+            right = right + rowsums[:, i].astype(F32) * scales[:, i]
+        y = (left - F32(zp) * right) * s_x
+    else:
+        y = (sums - zp * rowsums)[:, 0].astype(F32) * (s_x * scales)
+    return y if bias is None else y + bias
+
+
+def works_in(dtype, group):
+    return "bf16" if dtype == "bf16" and not group else "f32"
+
+
+def make_int4(dtype, m, n, k, group, zero, bias, rng):
+    x, values = to_dtype(rng.normal(size=(m, k)) * np.exp2(np.arange(m) % 5)[:, None] + 0.3, dtype)
+    w, stored, scales, z = int4_tensors((n, k), group, zero, 0.05, rng)
+    arrays = {"x": x, "w": w, "ws": stored}
+    if zero:
+        arrays["wz"] = z
+    if bias:
+        arrays["bias"] = rng.normal(size=n).astype(F32) * F32(3)
+    q, s, zp = quantize(values, True, works_in(dtype, group) == "f32")
+    y = np.stack([int4_product(q[i], zp[i], s[i], w, scales, z, group, arrays.get("bias"))
+                  for i in range(m)])
+    arrays.update(xq=q, xs=s, xzp=zp, y=to_dtype(y, dtype)[0])
+    params = {"dialect": "vllm-w4a8", "tokens": m, "n": n, "k": k, "dtype": dtype, "bias": bias,
+              "group_size": group}
+    name = f"numpy_int4_{dtype}_m{m}_n{n}_k{k}_g{group}" + "_zero" * zero + "_bias" * bias
+    return name, params, arrays
+
+
+def int4_activation(kind, y13, w):
+    """silu in f32, rounded once; swigluoai rounded to w after every step."""
+    half = len(y13) // 2
+    g, u = y13[:half], y13[half:]
+    if kind == "silu":
+        return round_to(gated(kind, g, u), w)
+    g, u = np.minimum(g, F32(7)), np.clip(u, F32(-7), F32(7))
+    t = round_to(F32(1.702) * g, w).astype(float)
+    g = round_to(g * round_to(1 / (1 + np.exp(-t)), w), w)
+    return round_to(round_to(u + F32(1), w) * g, w)
+
+
+def int4_slot(row, arrays, scales, e, kind, group, w):
+    """All stages of one row with one expert: {array name: row}, y2 in f32."""
+    def stage(v, name, bias):
+        q, s, zp = quantize(v[None, :], True, w == "f32")
+        z = arrays[name + "z"][e] if name + "z" in arrays else None
+        y = int4_product(q[0], zp[0], s[0], arrays[name][e], scales[name][e], z, group,
+                         arrays[bias][e] if bias in arrays else None)
+        return q[0], s[0], zp[0], round_to(y, w)
+    first = stage(row, "w13", "b13")
+    act = int4_activation(kind, first[3], w)
+    second = stage(act, "w2", "b2")
+    names = "xq", "xs", "xzp", "y13", "actq", "acts", "actzp", "y2"
+    return dict(zip(names, first + second), act=act)
+
+
+def make_int4_moe(dtype, kind, group, zero, bias, rng, on_input=False):
+    t, h, inter, e, k = 4, 64, 96, 3, 2
+    w = works_in(dtype, group)
+    x, values = to_dtype(rng.normal(size=(t, h)) * np.exp2(np.arange(t) % 3)[:, None], dtype)
+    arrays, scales = {"x": x}, {}
+    for name, shape, size in (("w13", (e, 2 * inter, h), 0.03), ("w2", (e, h, inter), 0.02)):
+        arrays[name], arrays[name + "s"], scales[name], z = int4_tensors(shape, group, zero, size,
+                                                                         rng)
+        if zero:
+            arrays[name + "z"] = z
+        if bias:
+            arrays["b13" if name == "w13" else "b2"] = rng.normal(size=shape[:2]).astype(F32)
+    arrays["ids"] = rng.integers(0, e, (t, k)).astype(np.int32)
+    arrays["tw"] = rng.uniform(0.1, 1, (t, k)).astype(F32)
+    weights, y = round_to(arrays["tw"], w), np.zeros((t, h), F32)
+    order = sorted((arrays["ids"][at], *at) for at in np.ndindex(t, k))
+    rows = []
+    for expert, token, slot in order:
+        weight, row = weights[token, slot], round_to(values[token], w)
+        if on_input:
+            row, weight = round_to(row * weight, w), F32(1)
+        rows.append(int4_slot(row, arrays, scales, expert, kind, group, w))
+        y[token] = round_to(y[token] + round_to(rows[-1]["y2"] * weight, w), w)
+    for key in rows[0]:
+        rounded = key in ("act", "y13", "y2")
+        values = np.stack([r[key] for r in rows])
+        arrays[key] = to_dtype(values, w)[0] if rounded else values
+    arrays["y"] = to_dtype(y, dtype)[0]
+    params = {"dialect": "vllm-w4a8", "tokens": t, "hidden": h, "intermediate": inter,
+              "experts": e, "top_k": k, "dtype": dtype, "activation": kind, "bias": bias,
+              "group_size": group, "weight_on_input": on_input}
+    name = f"numpy_moe_int4_{dtype}_{kind}_g{group}" + "_zero" * zero + "_bias" * bias
+    return name + "_input" * on_input, params, arrays
+
+
 KINDS = ("silu", "gelu", "gelu_tanh", "swigluoai")
 
 
@@ -192,13 +306,14 @@ def write_folder(folder, cases):
         for key, a in arrays.items():
             a = np.ascontiguousarray(a)
             blob += b"\0" * (-len(blob) % 64)
-            dtype = NAMES.get(a.dtype, params["dtype"])
+            dtype = NAMES.get(a.dtype, "f16" if a.dtype == np.float16 else "bf16")
             table[key] = {"dtype": dtype, "shape": list(a.shape), "offset": len(blob),
                           "nbytes": a.nbytes}
             blob += a.tobytes()
         (Path(folder) / f"{name}.bin").write_bytes(blob)
-        op = ("moe_w8a8" if "_moe_" in name else "activation" if "_activation_" in name
-              else "linear_w8a8")
+        op = ("activation" if "_activation_" in name
+              else ("moe_" if "_moe_" in name else "linear_")
+              + ("w4a8" if "_int4_" in name else "w8a8"))
         index["cases"].append({"name": name, "file": f"{name}.bin", "op": op,
                                "sha256": hashlib.sha256(blob).hexdigest(), "params": params,
                                "arrays": table})
@@ -307,6 +422,48 @@ class Golden(unittest.TestCase):
                 arrays[key][at] *= F32(1 + 1e-4)
                 result = self.judge([(name, params, arrays)])
                 self.assertEqual(result.returncode, 1, f"{kind} {key}: {result.stdout}")
+
+    def test_numpy_int4_agrees(self):
+        rng = np.random.default_rng(8)
+        cases = [make_int4(dtype, m, n, k, group, zero, bias, rng)
+                 for dtype in ("f32", "bf16", "f16") for zero in (False, True)
+                 for bias in (False, True)
+                 for m, n, k, group in ((1, 1, 1, 0), (4, 5, 33, 0), (3, 9, 64, 32),
+                                        (2, 6, 192, 96), (2, 4, 1024, 32), (2, 3, 64, 64))]
+        cases += [make_int4_moe(dtype, kind, group, zero, not zero, rng, on_input)
+                  for dtype in ("f32", "bf16", "f16") for kind in ("silu", "swigluoai")
+                  for group in (0, 32) for zero in (False, True) for on_input in (False, True)]
+        result = self.judge(cases)
+        self.assertIn(f"golden: {len(cases)} passed, 0 failed, 0 skipped", result.stdout)
+
+    def test_every_change_of_int4_is_seen(self):
+        rng = np.random.default_rng(9)
+        for dtype in ("f32", "bf16"):
+            for group in (0, 32):
+                for name, params, right in (
+                        make_int4(dtype, 3, 5, 64, group, True, True, rng),
+                        make_int4_moe(dtype, "silu", group, True, True, rng)):
+                    self.assertEqual(self.judge([(name, params, right)]).returncode, 0, name)
+                    for key in right:
+                        self.see_change(name, params, right, key)
+
+    def see_change(self, name, params, right, key):
+        """The case with one row of array `key` changed fails."""
+        arrays = {k: a.copy() for k, a in right.items()}
+        a = arrays[key]
+        if key == "ids":
+            a[:] = (a + 1) % 3
+        elif a.dtype == np.int8:  # int4 and q alike stay in range
+            a[1] = np.where(a[1] < 0, a[1] + 1, a[1] - 1)
+        elif a.dtype == np.int32:
+            a[1] += 1
+        elif a.dtype == F32:
+            a[1] *= F32(1 + (2e-4 if params["dtype"] == "f32" else 2e-2))
+        else:  # two steps of a 16-bit float
+            a.view(np.uint16)[1] += 2
+        result = self.judge([(name, params, arrays)])
+        self.assertEqual(result.returncode, 1, f"{name} {key}: {result.stdout}")
+        self.assertIn(f"FAIL {name}: ", result.stdout)
 
     def test_outputs_that_are_all_wrong(self):
         for dialect, dtype in DIALECTS:
