@@ -15,90 +15,22 @@ from pathlib import Path
 
 from perf.model import output, suites
 from perf.model.cores import BY_NAME, CORES
-from perf.model.estimate import Model
 from perf.model.mca import Mca, McaError
+from perf.model.modelled import model_all
 from perf.model.runner import Runner, RunError
 from perf.model.targets import MET, MISSED, TARGETS, judge
 
-# Words of a case that make up its problem, whatever the format of the weights.
-_SHAPE = ("tokens", "n", "k", "hidden", "intermediate", "experts", "top_k", "in", "out", "routing",
-          "activation", "threads", "caches")
-
 
 @dataclass
-class Modelled:
-    """A counted case and its estimates."""
+class Curve:
+    """A series that was modelled: a point for every case that ran."""
 
-    counted: object
-    estimates: dict  # name of the core -> Estimate, or None where the provider does not run
-    baseline: object = None  # Modelled: the bf16 op of the same shape
-
-    def on(self, core):
-        """core: its name, long or short."""
-        return self.estimates[BY_NAME[core].name]
-
-    def speed_up(self, core):
-        """Over bf16; None without one."""
-        if self.baseline is None or self.baseline.on(core) is None:
-            return None
-        return self.baseline.on(core).cycles / self.on(core).cycles
-
-    @property
-    def provider(self):
-        return self.counted.provider
-
-    @property
-    def case(self):
-        return self.counted.case
-
-    @property
-    def macs(self):
-        return self.counted.about["mac"]
-
-    @property
-    def threads(self):
-        return self.counted.about["threads"]
-
-    @property
-    def instructions(self):
-        return self.counted.instructions
-
-    @property
-    def touched(self):
-        return self.counted.touched
-
-
-def problem(case):
-    """(op without its format, shape) of a case's text."""
-    words = case.split()
-    keys = dict(word.split("=", 1) for word in words[1:])
-    return words[0].rsplit("_", 1)[0], tuple(keys.get(key) for key in _SHAPE)
-
-
-def add_baselines(modelled):
-    """The bf16 op of the same shape: on the tier bf16, or else what neon makes of it."""
-    found = {}
-    for provider in ("neon", "bf16"):
-        found.update({problem(row.case): row for row in modelled
-                      if row.provider == provider and "_bf16 " in row.case})
-    for row in modelled:
-        if "_w8a8 " in row.case or "_w4a8 " in row.case:
-            row.baseline = found.get(problem(row.case))
-
-
-def model_all(runner, costs, jobs, parallel):
-    """(list of Modelled, refused)"""
-    results = runner.run_all(jobs, parallel)
-    model = Model(costs)
-    model.measure(results.counted)
-    modelled = [Modelled(counted, {core.name: model.estimate(counted, core) for core in CORES})
-                for counted in results.counted]
-    add_baselines(modelled)
-    return modelled, results.refused
+    series: object
+    rows: list
 
 
 def judge_all(targets, runner, modelled, refused):
-    rows = {(row.provider, row.case): row for row in modelled}
+    rows = {row.key: row for row in modelled}
 
     def find(provider, line):
         answer = []
@@ -112,14 +44,26 @@ def judge_all(targets, runner, modelled, refused):
     return [verdict for target in targets for verdict in judge(target, find)]
 
 
+def series_of(options):
+    return suites.SCALING if options.suite == "default" and not options.cases else ()
+
+
 def jobs_of(options, runner, targets):
     if options.cases:
         return runner.expand(options.provider, options.cases)
-    jobs = [job for target in targets for provider, line in target.cases
-            for job in runner.expand([provider], [line])]
-    for providers, line in suites.SUITES[options.suite]:
-        jobs += runner.expand(providers, [line])
-    return jobs
+    wanted = [([provider], line) for target in targets for provider, line in target.cases]
+    wanted += suites.SUITES[options.suite]
+    wanted += [([series.provider], series.line) for series in series_of(options)]
+    return [job for providers, line in wanted for job in runner.expand(providers, [line])]
+
+
+def curves_of(options, runner, modelled):
+    rows = {row.key: row for row in modelled}
+    curves = []
+    for series in series_of(options):
+        keys = [(job.provider, job.case) for job in runner.expand([series.provider], [series.line])]
+        curves.append(Curve(series, [rows[key] for key in keys if key in rows]))
+    return [curve for curve in curves if curve.rows]
 
 
 def targets_of(options):
@@ -169,37 +113,45 @@ def summary(verdicts):
             f"{len(states) - states.count(MET) - states.count(MISSED)} not available")
 
 
-def show(options, modelled, refused, verdicts, costs):
+def show(options, answer, costs):
+    in_curves = {row.key for curve in answer.curves for row in curve.rows}
     print(output.NOTE + "\n")
-    if modelled:
-        print(output.case_table(modelled, options.core), end="")
-    show_details(options, modelled, costs)
-    for (provider, case), reason in sorted(refused.items()):
-        print(f"not available: {provider} {case}: {reason}")
+    plain = [row for row in answer.modelled if row.key not in in_curves]
+    if plain:
+        print(output.case_table(plain, options.core), end="")
+    show_details(options, plain, costs)
+    for curve in answer.curves:
+        print(f"\n{curve.series.title}, on {curve.series.provider}")
+        print(output.curve_table(curve, options.core), end="")
+    print(output.refusals(answer.refused), end="")
     for (core, text), why in costs.failed.items():
         print(f"not known to llvm-mca on {core}, taken as average: {'; '.join(text)[:80]}: {why}")
-    if verdicts:
-        print("\n" + output.target_table(verdicts) + "\n" + summary(verdicts))
+    if answer.verdicts:
+        print("\n" + output.target_table(answer.verdicts) + "\n" + summary(answer.verdicts))
+
+
+def answer_all(options, runner, costs):
+    targets = targets_of(options)
+    modelled, refused = model_all(runner, costs, jobs_of(options, runner, targets), options.jobs)
+    return output.Answer(modelled, refused, judge_all(targets, runner, modelled, refused),
+                         curves_of(options, runner, modelled))
 
 
 def main(arguments=None):
     options = parse_arguments(arguments)
     runner, costs = Runner(options.build), Mca(Path(options.build) / "model" / "mca")
-    targets = targets_of(options)
     try:
-        modelled, refused = model_all(runner, costs, jobs_of(options, runner, targets),
-                                      options.jobs)
-        verdicts = judge_all(targets, runner, modelled, refused)
+        answer = answer_all(options, runner, costs)
         if options.json:
-            text = json.dumps(output.as_json(modelled, refused, verdicts), indent=1)
+            text = json.dumps(output.as_json(answer), indent=1)
             Path(options.json).write_text(text + "\n", encoding="utf-8")
     except (RunError, McaError, OSError) as error:
         print(f"model: {error}", file=sys.stderr)
         return 2
-    show(options, modelled, refused, verdicts, costs)
-    if not modelled:
+    show(options, answer, costs)
+    if not answer.modelled:
         return 2
-    return int(options.strict and any(v.state == MISSED for v in verdicts))
+    return int(options.strict and any(v.state == MISSED for v in answer.verdicts))
 
 
 if __name__ == "__main__":

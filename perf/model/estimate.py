@@ -71,7 +71,7 @@ class Function:
     name: str
     instructions: int = 0
     cycles: float = 0.0
-    issue: float = 0.0
+    macs: int = 0  # of its multiply instructions, what they do to padding included
 
 
 @dataclass
@@ -81,6 +81,7 @@ class Estimate:
     core: object
     compute: float  # cycles on the critical path
     work: float  # cycles of all threads together
+    issue: float  # the same, if only issue limited every block
     memory: float  # cycles that the bytes take
     covered: float  # share of the instructions that llvm-mca saw
     peak: float  # MAC per cycle and core that issue allows; None: the provider has no such limit
@@ -154,7 +155,7 @@ class Model:
         return MACS[name] * len(text) / self.mca.cost(core.name, text).issue
 
     def estimate(self, counted, core):
-        """None if the provider's instructions are not those of the core."""
+        """None if the core, or llvm-mca, lacks the provider's instructions."""
         if not runs_on(counted.provider, core):
             return None
         totals = counted.totals()
@@ -164,14 +165,13 @@ class Model:
             if cost is not None:
                 known[block] = cost
         held = sum(len(b.text) * totals[b] for b in known)
+        if held == 0:
+            return None
         average = sum(cost.cycles * totals[b] for b, cost in known.items()) / held
-        issue_average = sum(cost.issue * totals[b] for b, cost in known.items()) / held
+        issue = sum(cost.issue * totals[b] for b, cost in known.items())
 
         def cycles(block):
             return known[block].cycles if block in known else average * len(block.text)
-
-        def issue(block):
-            return known[block].issue if block in known else issue_average * len(block.text)
 
         spent = {key: sum(cycles(b) * n for b, n in times.items())
                  for key, times in counted.segments.items()}
@@ -180,13 +180,20 @@ class Model:
             function = functions.setdefault(block.function, Function(block.function))
             function.instructions += len(block.text) * n
             function.cycles += cycles(block) * n
-            function.issue += issue(block) * n
+            function.macs += block_macs(block, counted.provider) * n
         hot = max(known, key=lambda b: (len(b.text) * totals[b], -b.address))
         return Estimate(core, critical_path(spent), sum(spent.values()),
+                        issue * counted.instructions / held,
                         memory_cycles(core, counted.memory_bytes, counted.about["threads"]),
                         held / counted.instructions, self.peak(core, counted.provider),
                         sorted(functions.values(), key=lambda f: (-f.cycles, f.name)),
                         _loop(hot, known[hot]))
+
+
+def block_macs(block, provider):
+    """Multiply-accumulates of one run of the block by its tier's multiply instruction."""
+    name = MULTIPLY.get(provider)
+    return sum(MACS[name] for text in block.text if text.split(" ")[0] == name) if name else 0
 
 
 def critical_path(spent):

@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the model prints: tables as text, and JSON in Google Benchmark's format."""
 
+from dataclasses import dataclass
+
 from perf.model import mca, runner
-from perf.model.cores import BY_NAME, CORES
+from perf.model.cores import BY_NAME, CORES, MULTIPLY
 from perf.model.targets import ABSENT
 
 NOTE = ("Modelled, not measured: instructions counted under QEMU, cycles from llvm-mca with every "
         "load a first-level hit.")
+
+
+@dataclass
+class Answer:
+    """All that one run of the model found."""
+
+    modelled: list  # of Modelled
+    refused: dict  # (provider, case) -> reason
+    verdicts: list
+    curves: list
 
 
 def _number(value, digits=3):
@@ -38,6 +50,11 @@ def share_of_limit(row, e):
     return 100 * row.macs / e.cycles / e.peak / row.threads if e.peak and row.macs else None
 
 
+def short_text(case):
+    """Without the seed that every case has."""
+    return case.removesuffix(" seed=1")
+
+
 def case_table(modelled, cores):
     """A line per case and core."""
     rows = [("provider", "case", "core", "instr", "instr/MAC", "cycles", "MAC/cycle", "% limit",
@@ -49,7 +66,7 @@ def case_table(modelled, cores):
                 continue
             share = share_of_limit(row, e)
             hot = ", ".join(f"{f.name} {100 * f.cycles / e.work:.0f}" for f in e.functions[:3])
-            rows.append((row.provider, row.case, e.core.short, str(row.instructions),
+            rows.append((row.provider, short_text(row.case), e.core.short, str(row.instructions),
                          _number(per_mac(row.instructions, row.macs), 4), f"{e.cycles:.0f}",
                          _number(row.macs / e.cycles if row.macs else None), _number(share),
                          e.bound, _number(row.speed_up(name)), hot))
@@ -75,6 +92,37 @@ def target_table(verdicts):
         rows.append((v.target.what, v.core, f"{sign} {v.target.goal:g}", _number(v.value, 4),
                      v.target.unit, state))
     return _left_last(rows)
+
+
+def refusals(refused):
+    """A line per provider and reason."""
+    cases = {}
+    for (provider, case), reason in sorted(refused.items()):
+        cases.setdefault((provider, reason), []).append(short_text(case))
+    return "".join(f"not available: {len(found)} case{'s' * (len(found) > 1)} on {provider}: "
+                   f"{reason} ({'first: ' * (len(found) > 1)}{found[0]})\n"
+                   for (provider, reason), found in cases.items())
+
+
+def curve_points(curve):
+    """(number on the axis, row)"""
+    for row in curve.rows:
+        words = dict(word.split("=", 1) for word in row.case.split()[1:])
+        yield int(words.get(curve.series.axis, 1)), row
+
+
+def curve_table(curve, cores):
+    """Cycles per MAC of one core times the cores at work: flat where it scales."""
+    shown = [core for core in cores if curve.rows[0].on(core) is not None]
+    rows = [(curve.series.axis, "workspace bytes",
+             *(f"{BY_NAME[core].short} cycles/MAC{part}" for core in shown
+               for part in ("", " compute")))]
+    for at, row in curve_points(curve):
+        cells = [(e.cycles, e.compute) for e in map(row.on, shown)]
+        rows.append((str(at), str(row.workspace),
+                     *(_number(value * row.threads / row.macs, 5) for pair in cells
+                       for value in pair)))
+    return columns(rows, left=0)
 
 
 def hot_functions(row, core, count):
@@ -130,8 +178,9 @@ def _counters(row, e):
         "modelled cycles": e.cycles,
         "modelled compute cycles": e.compute,
         "modelled memory cycles": e.memory,
+        "modelled issue cycles": e.issue,
         "bytes touched": row.counted.memory_bytes,
-        "packed bytes touched": row.touched.get("packed", 0) + row.touched.get("packed2", 0),
+        "packed bytes touched": row.touched.get("packed", 0) + row.touched.get("packed_w2", 0),
         "workspace bytes": row.counted.about["workspace"],
         "logical threads": row.threads,
         "covered": e.covered,
@@ -162,15 +211,39 @@ def _benchmark(row, e, index):
     }
 
 
-def as_json(modelled, refused, verdicts):
+def _cores_json(answer):
+    """What a roofline needs; the limits of issue as far as a case of the tier was modelled."""
+    found = {core.name: {"ghz": core.ghz, "core_gbs": core.core_gbs, "source": core.source,
+                         "limits": {}} for core in CORES}
+    for row in answer.modelled:
+        for name, e in row.estimates.items():
+            if e is not None and e.peak:
+                found[name]["limits"][MULTIPLY[row.provider]] = e.peak
+    return found
+
+
+def _curve_json(curve):
+    points = [{"at": at, "workspace": row.workspace,
+               "cycles/MAC": {name: e.cycles * row.threads / row.macs
+                              for name, e in row.estimates.items() if e is not None},
+               "compute cycles/MAC": {name: e.compute * row.threads / row.macs
+                                      for name, e in row.estimates.items() if e is not None}}
+              for at, row in curve_points(curve)]
+    return {"title": curve.series.title, "axis": curve.series.axis,
+            "provider": curve.series.provider, "points": points}
+
+
+def as_json(answer):
     """Google Benchmark's format: a benchmark per case and core, plus what it has no place for."""
-    rows = [(row, e) for row in modelled for e in row.estimates.values() if e is not None]
+    rows = [(row, e) for row in answer.modelled for e in row.estimates.values() if e is not None]
     return {
-        "context": _context(modelled),
+        "context": _context(answer.modelled),
         "benchmarks": [_benchmark(row, e, i) for i, (row, e) in enumerate(rows)],
+        "cores": _cores_json(answer),
+        "curves": [_curve_json(curve) for curve in answer.curves],
         "not_available": [{"provider": provider, "case": case, "reason": reason}
-                          for (provider, case), reason in sorted(refused.items())],
+                          for (provider, case), reason in sorted(answer.refused.items())],
         "targets": [{"what": v.target.what, "core": v.core, "at_least": v.target.at_least,
                      "goal": v.target.goal, "unit": v.target.unit, "value": v.value,
-                     "state": v.state, "reason": v.reason} for v in verdicts],
+                     "state": v.state, "reason": v.reason} for v in answer.verdicts],
     }
