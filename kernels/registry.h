@@ -8,8 +8,8 @@
 
 typedef struct {
     const armq_provider *provider; /* named after the tier; required_features are the tiles' */
-    const armq_tile_set *s8;       /* quantize, gemm_s8s8s32, linear_w8a8; NULL: refused */
-    const armq_tile_set *bf16;     /* linear_bf16; NULL: refused */
+    const armq_tile_set *s8;       /* all ops but the baselines; NULL: refused */
+    const armq_tile_set *bf16;     /* linear_bf16, moe_bf16; NULL: refused */
 } armq_tier;
 
 const armq_tier *armq_tiers(size_t *count);

@@ -6,7 +6,17 @@
 #include "kernels/common/convert.h"
 
 typedef enum { NO_BIAS, BIAS, ROUND_THEN_BIAS, BIAS_MODES } bias_mode;
-typedef enum { FLOATS, INTEGERS, INTEGERS_WITH_ZERO, SOURCES } source;
+/* FLOATS: the result. SIXTEENTHS: 16 times the integer. GROUPS: f32 sums over groups. */
+typedef enum {
+    FLOATS,
+    INTEGERS,
+    INTEGERS_WITH_ZERO,
+    SIXTEENTHS,
+    SIXTEENTHS_WITH_ZERO,
+    GROUPS,
+    GROUPS_WITH_ZERO,
+    SOURCES
+} source;
 enum { OUT_DTYPES = 3, QUADS = ARMQ_TILE_COLUMNS / 4 };
 
 typedef struct {
@@ -14,14 +24,24 @@ typedef struct {
     int32x4_t sum;
 } channel_quad;
 
+INLINE bool takes_zero(const source from) {
+    return from == INTEGERS_WITH_ZERO || from == SIXTEENTHS_WITH_ZERO || from == GROUPS_WITH_ZERO;
+}
+
 INLINE float32x4_t value_of(const source from, const void *acc, channel_quad c, float row_scale,
                             int32_t row_zero) {
     if (from == FLOATS)
         return vld1q_f32(acc);
+    if (from == GROUPS)
+        return vmulq_n_f32(vld1q_f32(acc), row_scale);
+    if (from == GROUPS_WITH_ZERO)
+        return vmulq_n_f32(vfmsq_n_f32(vld1q_f32(acc), c.scale, (float)row_zero), row_scale);
     int32x4_t a = vld1q_s32(acc);
-    if (from == INTEGERS_WITH_ZERO)
+    if (takes_zero(from))
         a = vmlsq_n_s32(a, c.sum, row_zero);
-    return vmulq_f32(vcvtq_f32_s32(a), vmulq_n_f32(c.scale, row_scale));
+    const bool sixteenths = from == SIXTEENTHS || from == SIXTEENTHS_WITH_ZERO;
+    float32x4_t value = sixteenths ? vcvtq_n_f32_s32(a, 4) : vcvtq_f32_s32(a);
+    return vmulq_f32(value, vmulq_n_f32(c.scale, row_scale));
 }
 
 /* Both rounded to `out` and widened again. */
@@ -63,7 +83,7 @@ INLINE void epilogue_rows(const source from, const bias_mode bias, const armq_dt
         float scale = from == FLOATS ? 0 : row_scales[r];
         /* Keeps the compiler from a broadcasting load, which costs a vector pipe. */
         __asm__("" : "+w"(scale));
-        int32_t zero = from == INTEGERS_WITH_ZERO ? row_zeros[r] : 0;
+        int32_t zero = takes_zero(from) ? row_zeros[r] : 0;
         float32x4_t low = value_of(from, a, c[0], scale, zero);
         float32x4_t high = value_of(from, a + 4, c[1], scale, zero);
         if (bias == ROUND_THEN_BIAS)
@@ -87,27 +107,50 @@ INLINE void epilogue_rows(const source from, const bias_mode bias, const armq_dt
     }
 #define INSTANCES(source, bias)                                                                    \
     INSTANCE(source, bias, F32) INSTANCE(source, bias, BF16) INSTANCE(source, bias, F16)
-INSTANCES(FLOATS, NO_BIAS)
-INSTANCES(FLOATS, BIAS)
-INSTANCES(FLOATS, ROUND_THEN_BIAS)
-INSTANCES(INTEGERS, NO_BIAS)
-INSTANCES(INTEGERS, BIAS)
-INSTANCES(INTEGERS, ROUND_THEN_BIAS)
-INSTANCES(INTEGERS_WITH_ZERO, NO_BIAS)
-INSTANCES(INTEGERS_WITH_ZERO, BIAS)
-INSTANCES(INTEGERS_WITH_ZERO, ROUND_THEN_BIAS)
+#define ALL_BIASES(source)                                                                         \
+    INSTANCES(source, NO_BIAS) INSTANCES(source, BIAS) INSTANCES(source, ROUND_THEN_BIAS)
+ALL_BIASES(FLOATS)
+ALL_BIASES(INTEGERS)
+ALL_BIASES(INTEGERS_WITH_ZERO)
+ALL_BIASES(SIXTEENTHS)
+ALL_BIASES(SIXTEENTHS_WITH_ZERO)
+ALL_BIASES(GROUPS)
+ALL_BIASES(GROUPS_WITH_ZERO)
+
+INLINE void raw_rows(const bool sixteenths, const int32_t *acc, int64_t rows, char *y,
+                     size_t y_stride) {
+    for (int64_t r = 0; r < rows; r++, acc += ARMQ_TILE_COLUMNS, y += y_stride)
+        UNROLL for (int q = 0; q < QUADS; q++) {
+            const int32x4_t a = vld1q_s32(acc + 4 * q);
+            vst1q_s32((int32_t *)(void *)y + 4 * q, sixteenths ? vshrq_n_s32(a, 4) : a);
+        }
+}
 
 static void epilogue_raw(const void *acc, const armq_channels *channels, const float *row_scales,
                          const int32_t *row_zeros, int64_t rows, void *y, size_t y_stride) {
     (void)channels, (void)row_scales, (void)row_zeros;
-    const int32_t *a = acc;
-    char *to = y;
-    for (int64_t r = 0; r < rows; r++, a += ARMQ_TILE_COLUMNS, to += y_stride)
-        memcpy(to, a, ARMQ_TILE_COLUMNS * sizeof *a);
+    raw_rows(false, acc, rows, y, y_stride);
 }
 
-armq_epilogue armq_epilogue_for(armq_tile_kind kind, armq_dtype out, bool zero_points, bool bias,
-                                bool round_first) {
+static void epilogue_raw_sixteenths(const void *acc, const armq_channels *channels,
+                                    const float *row_scales, const int32_t *row_zeros, int64_t rows,
+                                    void *y, size_t y_stride) {
+    (void)channels, (void)row_scales, (void)row_zeros;
+    raw_rows(true, acc, rows, y, y_stride);
+}
+
+static source source_of(const armq_weight_layout *layout, bool zero_points) {
+    if (layout->set->kind != ARMQ_TILE_S8)
+        return FLOATS;
+    if (layout->group_size)
+        return zero_points ? GROUPS_WITH_ZERO : GROUPS;
+    if (layout->s4 && !layout->offset)
+        return zero_points ? SIXTEENTHS_WITH_ZERO : SIXTEENTHS;
+    return zero_points ? INTEGERS_WITH_ZERO : INTEGERS;
+}
+
+armq_epilogue armq_epilogue_for(const armq_weight_layout *layout, armq_dtype out, bool zero_points,
+                                bool bias, bool round_first) {
 #define DTYPES(source, bias)                                                                       \
     {                                                                                              \
         epilogue_##source##_##bias##_F32, epilogue_##source##_##bias##_BF16,                       \
@@ -116,11 +159,19 @@ armq_epilogue armq_epilogue_for(armq_tile_kind kind, armq_dtype out, bool zero_p
 #define BIASES(source)                                                                             \
     { DTYPES(source, NO_BIAS), DTYPES(source, BIAS), DTYPES(source, ROUND_THEN_BIAS) }
     static armq_epilogue_fn *const table[SOURCES][BIAS_MODES][OUT_DTYPES] = {
-        BIASES(FLOATS), BIASES(INTEGERS), BIASES(INTEGERS_WITH_ZERO)};
+        BIASES(FLOATS),
+        BIASES(INTEGERS),
+        BIASES(INTEGERS_WITH_ZERO),
+        BIASES(SIXTEENTHS),
+        BIASES(SIXTEENTHS_WITH_ZERO),
+        BIASES(GROUPS),
+        BIASES(GROUPS_WITH_ZERO)};
 
     if (out == ARMQ_DTYPE_S32)
-        return (armq_epilogue){epilogue_raw, sizeof(int32_t)};
-    source from = kind != ARMQ_TILE_S8 ? FLOATS : zero_points ? INTEGERS_WITH_ZERO : INTEGERS;
+        return (armq_epilogue){layout->s4 && !layout->offset ? epilogue_raw_sixteenths
+                                                             : epilogue_raw,
+                               sizeof(int32_t)};
+    const source from = source_of(layout, zero_points);
     bias_mode mode = !bias ? NO_BIAS : round_first ? ROUND_THEN_BIAS : BIAS;
     int dtype = out == ARMQ_DTYPE_F32 ? 0 : out == ARMQ_DTYPE_BF16 ? 1 : 2;
     return (armq_epilogue){table[from][mode][dtype], out == ARMQ_DTYPE_F32 ? 4 : 2};

@@ -34,9 +34,9 @@ static int64_t block_rows_of(const armq_tile_set *set, size_t row_bytes, int64_t
 bool armq_linear_plan_init(armq_linear_plan *plan, const armq_tile_set *set,
                            const armq_desc *desc) {
     *plan = (armq_linear_plan){0};
-    if (!armq_weight_layout_init(&plan->layout, set, desc->n, desc->k))
+    if (!armq_weight_layout_init(&plan->layout, set, desc, 0))
         return false;
-    plan->k_block = armq_k_block(set, plan->layout.k_steps, desc->l1);
+    plan->k_block = armq_k_block(&plan->layout, desc->l1);
     if (desc->n == 0 || desc->tokens == 0)
         return true;
     const int64_t k_steps = plan->layout.k_steps;
@@ -50,8 +50,8 @@ bool armq_linear_plan_init(armq_linear_plan *plan, const armq_tile_set *set,
     plan->scales_offset = align_up(armq_row_block_bytes(set, k_steps, plan->block_rows));
     plan->zeros_offset = plan->scales_offset + per_row;
     plan->scratch_offset = plan->zeros_offset + per_row;
-    plan->scratch_bytes =
-        align_up(armq_multiply_scratch_bytes(armq_row_tiles(set, plan->block_rows)));
+    plan->scratch_bytes = align_up(armq_multiply_scratch_bytes(
+        &plan->layout, plan->k_block, armq_row_tiles(set, plan->block_rows)));
     return !__builtin_mul_overflow(plan->scratch_bytes, (size_t)desc->max_threads, &total) &&
            !__builtin_add_overflow(total, plan->scratch_offset, &plan->workspace_bytes);
 }
@@ -125,7 +125,7 @@ static void init_run(linear_run *run, const armq_linear_plan *plan, const armq_t
         .layout = &plan->layout,
         .packed = args->packed[0],
         .epilogue = armq_epilogue_for(
-            set->kind, desc->out, desc->dialect.quant == ARMQ_QUANT_ASYMMETRIC,
+            &plan->layout, desc->out, desc->dialect.quant == ARMQ_QUANT_ASYMMETRIC,
             (desc->uses & ARMQ_USES_BIAS) != 0, desc->dialect.linear_round_before_bias != 0),
         .k_block = plan->k_block,
         .y_stride = (size_t)armq_y_stride(desc, args) * armq_dtype_bytes(desc->out),

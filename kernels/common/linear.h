@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_s8s8s32, linear_w8a8 and linear_bf16: blocks of rows are packed, then multiplied. */
+/* gemm_s8s8s32, gemm_s8s4s32, linear_w8a8, linear_w4a8 and linear_bf16: blocks of rows are packed,
+ * then multiplied. */
 #ifndef ARMQ_KERNELS_LINEAR_H
 #define ARMQ_KERNELS_LINEAR_H
 

@@ -349,9 +349,9 @@ static void init_run(moe_run *run, const armq_moe_plan *plan, const armq_desc *d
         .token_packer = armq_row_packer_for(plan->set, &widened, token_dtype),
         .repacker = armq_row_packer_for(plan->set, &widened, dialect->intermediate),
         .gate = armq_gate_for(dialect, dialect->y13_round, dialect->intermediate),
-        .epilogue = {armq_epilogue_for(plan->set->kind, dialect->y13_round, zero_points,
+        .epilogue = {armq_epilogue_for(&plan->layout[ARMQ_W13], dialect->y13_round, zero_points,
                                        (desc->uses & ARMQ_USES_W13_BIAS) != 0, false),
-                     armq_epilogue_for(plan->set->kind, dialect->y2_round, zero_points,
+                     armq_epilogue_for(&plan->layout[ARMQ_W2], dialect->y2_round, zero_points,
                                        (desc->uses & ARMQ_USES_W2_BIAS) != 0, false)},
         .chunks = (armq_moe_chunk *)(void *)((char *)args->workspace + plan->chunks),
     };
@@ -386,13 +386,10 @@ armq_status armq_moe_run(const armq_tile_set *set, const armq_desc *desc, const 
 void armq_moe_pack(const armq_moe_plan *plan, const armq_desc *desc, int32_t which, int64_t experts,
                    const armq_weights *weights, void *packed) {
     const armq_weight_layout *layout = &plan->layout[which];
-    const size_t w_bytes = (size_t)(layout->n * layout->k) * armq_tile_b_bytes(layout->set->kind);
-    const size_t bias_bytes = (size_t)layout->n * armq_dtype_bytes(desc->bias_dtype);
-    const char *w = weights->w, *bias = weights->bias;
-    const float *scales = weights->scales;
+    armq_weights next = *weights;
     char *to = packed;
-    for (int64_t e = 0; e < experts; e++, to += plan->expert_stride[which])
-        armq_pack_weights(layout, w ? w + (size_t)e * w_bytes : NULL,
-                          scales ? scales + e * layout->n : NULL,
-                          bias ? bias + (size_t)e * bias_bytes : NULL, desc->bias_dtype, to);
+    for (int64_t e = 0; e < experts; e++, to += plan->expert_stride[which]) {
+        armq_pack_weights(layout, desc, &next, to);
+        next = armq_next_weights(layout, desc, &next);
+    }
 }

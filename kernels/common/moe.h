@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moe_w8a8 and moe_bf16: per block of tokens, route; quantise each token; per expert gather,
- * gate/up product, activation, quantise again, down product; weighted sum per token.
+/* moe_w8a8, moe_w4a8 and moe_bf16: per block of tokens, route; quantise each token; per expert
+ * gather, gate/up product, activation, quantise again, down product; weighted sum per token.
  *
  * A token is quantised once although top_k experts read it: copying its int8 row into each panel
  * costs a fifth of quantising it again, and a block's int8 rows are small beside the rest. (Not

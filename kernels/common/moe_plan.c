@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/moe_plan.h"
 
-#include "kernels/api/describe.h"
 #include "kernels/api/names.h"
 #include "kernels/common/route.h"
 #include "kernels/common/weigh.h"
@@ -43,15 +42,14 @@ static size_t reserve(arena *a, int64_t count, size_t bytes) {
 static bool init_weights(armq_moe_plan *plan, const armq_tile_set *set, const armq_desc *desc) {
     for (int which = 0; which < 2; which++) {
         armq_weight_layout *layout = &plan->layout[which];
-        if (!armq_weight_layout_init(layout, set, armq_weight_n(desc, which),
-                                     armq_weight_k(desc, which)))
+        if (!armq_weight_layout_init(layout, set, desc, which))
             return false;
         plan->expert_stride[which] = (size_t)layout->panels * layout->panel_bytes;
         if (__builtin_mul_overflow(plan->expert_stride[which], (size_t)desc->experts,
                                    &plan->packed_bytes[which]) ||
             plan->packed_bytes[which] > PTRDIFF_MAX)
             return false;
-        plan->k_block[which] = armq_k_block(set, layout->k_steps, desc->l1);
+        plan->k_block[which] = armq_k_block(layout, desc->l1);
         plan->panel_row_bytes[which] =
             (size_t)(layout->k_steps * set->k_step) * armq_tile_a_bytes(set->kind);
     }
@@ -115,7 +113,13 @@ static void place_threads(armq_moe_plan *plan, const armq_desc *desc, arena *a) 
     arena thread = {.fits = true};
     const int64_t tiles = armq_row_tiles(plan->set, plan->chunk_rows);
     const int64_t row = max64(desc->intermediate, plan->weighs_input ? desc->hidden : 0);
-    reserve(&thread, 1, armq_multiply_scratch_bytes(tiles));
+    size_t scratch = 0;
+    for (int which = 0; which < 2; which++) {
+        const size_t bytes =
+            armq_multiply_scratch_bytes(&plan->layout[which], plan->k_block[which], tiles);
+        scratch = bytes > scratch ? bytes : scratch;
+    }
+    reserve(&thread, 1, scratch);
     plan->thread_row = reserve(&thread, row, sizeof(float));
     plan->thread_y2 = reserve(&thread, plan->max_rows, plan->y2_stride);
     plan->thread_bytes = thread.used;

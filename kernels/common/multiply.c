@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/common/multiply.h"
 
+#include "kernels/common/inline.h"
+#include "kernels/common/weights_s4.h"
+
 enum { TILE_ACC_BYTES = ARMQ_TILE_MAX_ROWS * ARMQ_TILE_COLUMNS * 4 };
 
 /* Accumulators of one row tile and one B panel. */
@@ -14,13 +17,16 @@ enum { DEFAULT_L1 = 32 << 10 };
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-int64_t armq_k_block(const armq_tile_set *set, int64_t k_steps, int64_t l1) {
+int64_t armq_k_block(const armq_weight_layout *layout, int64_t l1) {
+    const armq_tile_set *set = layout->set;
+    const int64_t unit = layout->group_size ? layout->group_steps : 1; /* k steps */
+    const int64_t units = layout->k_steps / unit;
     const int64_t bytes =
         set->k_step * (set->tiles[0].rows * (int64_t)armq_tile_a_bytes(set->kind) +
                        ARMQ_TILE_COLUMNS * (int64_t)armq_tile_b_bytes(set->kind));
-    const int64_t most = max64(1, (l1 > 0 ? l1 : DEFAULT_L1) / bytes);
-    const int64_t passes = max64(1, k_steps / most + (k_steps % most != 0));
-    return k_steps / passes + (k_steps % passes != 0);
+    const int64_t most = max64(1, (l1 > 0 ? l1 : DEFAULT_L1) / bytes / unit);
+    const int64_t passes = max64(1, units / most + (units % most != 0));
+    return (units / passes + (units % passes != 0)) * unit;
 }
 
 int64_t armq_row_tiles(const armq_tile_set *set, int64_t rows) {
@@ -62,8 +68,24 @@ void armq_pack_rows(const armq_row_block *block, const armq_row_packer *packer, 
     }
 }
 
-size_t armq_multiply_scratch_bytes(int64_t tiles) {
-    return (size_t)(tiles > ARMQ_TILE_MAX_PANELS ? tiles : ARMQ_TILE_MAX_PANELS) * TILE_ACC_BYTES;
+/* Where an int4 panel's k steps stand as int8, and behind them the scales of its groups. */
+static size_t unpacked_offset(int64_t tiles) {
+    return (size_t)max64(tiles, ARMQ_TILE_MAX_PANELS) * TILE_ACC_BYTES;
+}
+
+static size_t unpacked_bytes(const armq_weight_layout *layout, int64_t k_steps) {
+    return (size_t)k_steps * layout->step_bytes * 2;
+}
+
+size_t armq_multiply_scratch_bytes(const armq_weight_layout *layout, int64_t k_block,
+                                   int64_t tiles) {
+    size_t bytes = unpacked_offset(tiles);
+    if (layout->s4)
+        bytes += unpacked_bytes(layout, k_block);
+    if (layout->group_size)
+        bytes += (size_t)(k_block / layout->group_steps * armq_group_scale_count(layout)) *
+                 sizeof(float);
+    return bytes;
 }
 
 /* One job: a range of row tiles, all of them full but perhaps the last. */
@@ -73,7 +95,18 @@ typedef struct {
     int64_t first, full_end, end;
     int64_t row, rows; /* of the tiles, in the block */
     char *acc;         /* [rows, ARMQ_TILE_COLUMNS], row tiles one after the other */
+    char *unpacked;    /* int4: memory for an int8 panel */
 } tile_range;
+
+/* What all row tiles of a range are multiplied with: k steps of one B panel. */
+typedef struct {
+    int64_t step, steps;
+    const char *b;
+    size_t b_stride;
+    bool grouped; /* with scales in f32 */
+    armq_groups groups;
+    bool accumulate;
+} pass;
 
 static const char *b_panel(const armq_multiply *m, int64_t panel) {
     return (const char *)m->packed + (size_t)panel * m->layout->panel_bytes;
@@ -103,49 +136,141 @@ static void finish(const tile_range *range, int64_t panel, const void *acc) {
                               m->layout->n - column, y, m->y_stride);
 }
 
-/* All row tiles times one B panel. What does not change from tile to tile stands in locals: the
- * compiler cannot know that the calls leave it alone. */
+INLINE void run_tile(const pass *p, const armq_tile *tile, const char *a, char *acc) {
+    if (p->grouped)
+        tile->run_groups(&p->groups, a, p->b, acc, p->accumulate);
+    else
+        tile->run(p->steps, a, p->b, p->b_stride, acc, p->accumulate);
+}
+
+/* All row tiles. What does not change from tile to tile stands in locals: the compiler cannot know
+ * that the calls leave it alone. */
+static void run_tiles(const tile_range *range, const pass *p) {
+    const armq_multiply *m = range->m;
+    const size_t a_stride = (size_t)range->full->rows * m->rows->row_bytes;
+    const size_t acc_stride = acc_bytes(range->full);
+    const int64_t full_end = range->full_end;
+    const armq_tile *full = range->full;
+    const char *a = a_panel(m, full, range->first, p->step);
+    char *acc = range->acc;
+    for (int64_t t = range->first; t < full_end; t++) {
+        run_tile(p, full, a, acc);
+        a += a_stride;
+        acc += acc_stride;
+    }
+    if (full_end < range->end)
+        run_tile(p, range->last, a_panel(m, range->last, full_end, p->step), acc);
+}
+
+/* k steps [step, step + steps) of a B panel, as int8 if they are int4. */
+static pass pass_over(const tile_range *range, int64_t panel, int64_t step, int64_t steps) {
+    const armq_multiply *m = range->m;
+    const armq_weight_layout *layout = m->layout;
+    const char *b = b_panel(m, panel);
+    pass p = {
+        .step = step,
+        .steps = steps,
+        .b = b + (size_t)step * layout->step_bytes,
+        .b_stride = layout->panel_bytes,
+    };
+    if (!layout->s4)
+        return p;
+    armq_unpack_panel(layout, b, step, steps, (int8_t *)range->unpacked);
+    p.b = range->unpacked;
+    if (layout->group_size && layout->scaled) {
+        float *scales = (float *)(void *)(range->unpacked + unpacked_bytes(layout, steps));
+        p.grouped = true;
+        p.groups = (armq_groups){.count = steps / layout->group_steps,
+                                 .steps = layout->group_steps,
+                                 .scales = scales,
+                                 .start = layout->group_start};
+        armq_unpack_scales(layout, b, step / layout->group_steps, p.groups.count, scales);
+    }
+    return p;
+}
+
+/* All row tiles times one B panel. */
 static void multiply_panel(const tile_range *range, int64_t panel) {
     const armq_multiply *m = range->m;
     const int64_t k_steps = m->layout->k_steps;
-    const size_t b_stride = m->layout->panel_bytes;
-    const size_t a_stride = (size_t)range->full->rows * m->rows->row_bytes;
-    const size_t acc_stride = acc_bytes(range->full);
-    const int64_t first = range->first, full_end = range->full_end;
-    armq_tile_fn *run = range->full->run;
     int64_t step = 0;
     do {
-        const int64_t steps = min64(m->k_block, k_steps - step);
-        const char *a = a_panel(m, range->full, first, step);
-        const char *b = b_panel(m, panel) + (size_t)step * m->layout->step_bytes;
-        const bool accumulate = step > 0;
-        char *acc = range->acc;
-        for (int64_t t = first; t < full_end; t++) {
-            run(steps, a, b, b_stride, acc, accumulate);
-            a += a_stride;
-            acc += acc_stride;
-        }
-        if (full_end < range->end)
-            range->last->run(steps, a_panel(m, range->last, full_end, step), b, b_stride, acc,
-                             accumulate);
-        step += steps;
+        pass p = pass_over(range, panel, step, min64(m->k_block, k_steps - step));
+        p.accumulate = step > 0;
+        run_tiles(range, &p);
+        step += p.steps;
     } while (step < k_steps);
     finish(range, panel, range->acc);
+}
+
+/* The sums of one group are outputs: y [rows, n, groups]. */
+static void finish_group(const tile_range *range, int64_t panel, int64_t group) {
+    const armq_multiply *m = range->m;
+    const armq_weight_layout *layout = m->layout;
+    const int64_t column = panel * ARMQ_TILE_COLUMNS;
+    const int64_t columns = min64(ARMQ_TILE_COLUMNS, layout->n - column);
+    for (int64_t r = 0; r < range->rows; r++) {
+        int32_t sums[ARMQ_TILE_COLUMNS];
+        m->epilogue.run(range->acc + (size_t)r * sizeof sums, NULL, NULL, NULL, 1, sums, 0);
+        int32_t *y = (int32_t *)(void *)((char *)m->y + (size_t)(range->row + r) * m->y_stride) +
+                     column * layout->groups + group;
+        for (int64_t c = 0; c < columns; c++)
+            y[c * layout->groups] = sums[c];
+    }
+}
+
+static void multiply_panel_by_group(const tile_range *range, int64_t panel) {
+    const armq_weight_layout *layout = range->m->layout;
+    for (int64_t group = 0; group < layout->groups; group++) {
+        const int64_t steps = layout->group_steps;
+        const pass p = pass_over(range, panel, group * steps, steps);
+        run_tiles(range, &p);
+        finish_group(range, panel, group);
+    }
 }
 
 /* No second row tile would find the B panels in the cache: wide tiles, all of K. */
 static void multiply_one_tile(const tile_range *range, int64_t panel_first, int64_t panel_last) {
     const armq_multiply *m = range->m;
+    const bool s4 = m->layout->s4;
     const armq_tile *tile = NULL;
     for (int64_t panel = panel_first; panel < panel_last;) {
         if (!tile || tile->panels > panel_last - panel)
             tile = armq_tile_for(m->rows->set, range->rows, panel_last - panel);
-        tile->run(m->layout->k_steps, a_panel(m, tile, range->first, 0), b_panel(m, panel),
-                  m->layout->panel_bytes, range->acc, false);
+        armq_tile_fn *run = s4 ? tile->run_s4 : tile->run;
+        run(m->layout->k_steps, a_panel(m, tile, range->first, 0), b_panel(m, panel),
+            m->layout->panel_bytes, range->acc, false);
         for (int64_t p = 0; p < tile->panels; p++)
             finish(range, panel + p, range->acc + (size_t)p * acc_bytes(tile));
         panel += tile->panels;
     }
+}
+
+/* The same with groups, whose scales are read where they are. */
+static void multiply_one_tile_groups(const tile_range *range, int64_t panel_first,
+                                     int64_t panel_last) {
+    const armq_multiply *m = range->m;
+    const armq_weight_layout *layout = m->layout;
+    const char *a = a_panel(m, range->last, range->first, 0);
+    for (int64_t panel = panel_first; panel < panel_last; panel++) {
+        const char *b = b_panel(m, panel);
+        const armq_groups groups = {.count = layout->groups,
+                                    .steps = layout->group_steps,
+                                    .scales = b + layout->scales_offset,
+                                    .start = layout->group_start};
+        range->last->run_groups_s4(&groups, a, b, range->acc, false);
+        finish(range, panel, range->acc);
+    }
+}
+
+/* What multiplies one panel if row tiles share it, or nibbles want more than two instructions. */
+static void multiply_each_panel(const tile_range *range, int64_t panel_first, int64_t panel_last) {
+    const bool by_group = range->m->layout->group_size && !range->m->layout->scaled;
+    for (int64_t panel = panel_first; panel < panel_last; panel++)
+        if (by_group)
+            multiply_panel_by_group(range, panel);
+        else
+            multiply_panel(range, panel);
 }
 
 void armq_multiply_range(const armq_multiply *m, int64_t tile_first, int64_t tile_last,
@@ -164,10 +289,13 @@ void armq_multiply_range(const armq_multiply *m, int64_t tile_first, int64_t til
         .row = tile_first * height,
         .rows = (tile_last - 1 - tile_first) * height + last_rows,
         .acc = scratch,
+        .unpacked = (char *)scratch + unpacked_offset(tile_last - tile_first),
     };
-    if (tile_last - tile_first == 1)
-        multiply_one_tile(&range, panel_first, panel_last);
+    const bool grouped = m->layout->group_size > 0;
+    if (tile_last - tile_first > 1 || m->layout->offset || (grouped && !m->layout->scaled))
+        multiply_each_panel(&range, panel_first, panel_last);
+    else if (grouped)
+        multiply_one_tile_groups(&range, panel_first, panel_last);
     else
-        for (int64_t panel = panel_first; panel < panel_last; panel++)
-            multiply_panel(&range, panel);
+        multiply_one_tile(&range, panel_first, panel_last);
 }

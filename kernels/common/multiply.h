@@ -20,9 +20,9 @@ typedef struct {
     int32_t *zeros; /* [rows] */
 } armq_row_block;
 
-/* k steps so that one A and one B panel share the first-level cache of l1 bytes (0: unknown), in
- * passes of equal length. */
-int64_t armq_k_block(const armq_tile_set *set, int64_t k_steps, int64_t l1);
+/* k steps so that one A and one int8 B panel share the first-level cache of l1 bytes (0: unknown),
+ * in passes of about equal length, each of whole groups. */
+int64_t armq_k_block(const armq_weight_layout *layout, int64_t l1);
 
 /* Bytes for the panels of at most `rows` rows. */
 size_t armq_row_block_bytes(const armq_tile_set *set, int64_t k_steps, int64_t rows);
@@ -46,8 +46,10 @@ typedef struct {
     size_t y_stride; /* bytes */
 } armq_multiply;
 
-/* Bytes of accumulators that one thread needs for at most `tiles` row tiles. */
-size_t armq_multiply_scratch_bytes(int64_t tiles);
+/* Bytes that one thread needs for at most `tiles` row tiles: accumulators, and k_block k steps of
+ * an int4 panel as int8. */
+size_t armq_multiply_scratch_bytes(const armq_weight_layout *layout, int64_t k_block,
+                                   int64_t tiles);
 
 void armq_multiply_range(const armq_multiply *m, int64_t tile_first, int64_t tile_last,
                          int64_t panel_first, int64_t panel_last, void *scratch);

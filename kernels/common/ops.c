@@ -27,8 +27,11 @@ static const armq_tile_set *tiles_of(const armq_tier *tier, armq_op op) {
     case ARMQ_OP_QUANTIZE:
     case ARMQ_OP_ACTIVATION:
     case ARMQ_OP_GEMM_S8S8S32:
+    case ARMQ_OP_GEMM_S8S4S32:
     case ARMQ_OP_LINEAR_W8A8:
+    case ARMQ_OP_LINEAR_W4A8:
     case ARMQ_OP_MOE_W8A8:
+    case ARMQ_OP_MOE_W4A8:
         return tier->s8;
     case ARMQ_OP_LINEAR_BF16:
     case ARMQ_OP_MOE_BF16:
@@ -152,8 +155,15 @@ static armq_status refuse_size(armq_support *support) {
                   "the dimensions are too large: packed weights or workspace exceed memory");
 }
 
-static void describe_tiles(const armq_tile_set *set, armq_support *support) {
-    snprintf(support->kernel, sizeof support->kernel, "%s", set->name);
+static void describe_tiles(const armq_weight_layout *layout, armq_support *support) {
+    const armq_tile_set *set = layout->set;
+    if (!layout->s4)
+        snprintf(support->kernel, sizeof support->kernel, "%s", set->name);
+    else if (layout->group_size)
+        snprintf(support->kernel, sizeof support->kernel, "%s; int4, groups of %" PRId64, set->name,
+                 layout->group_size);
+    else
+        snprintf(support->kernel, sizeof support->kernel, "%s; int4, per channel", set->name);
     support->tile_m = set->tiles[0].rows;
     support->tile_n = ARMQ_TILE_COLUMNS;
     support->tile_k = set->k_step;
@@ -164,7 +174,7 @@ static armq_status query_linear(const armq_tile_set *set, const armq_desc *desc,
     armq_linear_plan plan;
     if (!armq_linear_plan_init(&plan, set, desc))
         return refuse_size(support);
-    describe_tiles(set, support);
+    describe_tiles(&plan.layout, support);
     support->workspace_bytes = plan.workspace_bytes;
     support->packed_bytes[0] = (size_t)plan.layout.panels * plan.layout.panel_bytes;
     return ARMQ_OK;
@@ -175,7 +185,7 @@ static armq_status query_moe(const armq_tile_set *set, const armq_desc *desc,
     armq_moe_plan plan;
     if (!armq_moe_plan_init(&plan, set, desc))
         return refuse_size(support);
-    describe_tiles(set, support);
+    describe_tiles(&plan.layout[ARMQ_W13], support);
     support->workspace_bytes = plan.workspace_bytes;
     for (int which = 0; which < 2; which++) {
         support->packed_bytes[which] = plan.packed_bytes[which];
@@ -201,6 +211,7 @@ static armq_status query(const armq_tier *tier, const armq_desc *desc, armq_supp
         armq_activation_op_query(support);
         return ARMQ_OK;
     case ARMQ_OP_MOE_W8A8:
+    case ARMQ_OP_MOE_W4A8:
     case ARMQ_OP_MOE_BF16:
         return query_moe(tiles_of(tier, desc->op), desc, support);
     default:
@@ -237,9 +248,8 @@ armq_status armq_tier_pack(const armq_tier *tier, const armq_desc *desc, int32_t
         return ARMQ_OK;
     }
     armq_weight_layout layout;
-    armq_weight_layout_init(&layout, set, desc->n, desc->k);
-    armq_pack_weights(&layout, weights->w, weights->scales, weights->bias, desc->bias_dtype,
-                      packed);
+    armq_weight_layout_init(&layout, set, desc, 0);
+    armq_pack_weights(&layout, desc, weights, packed);
     return ARMQ_OK;
 }
 
@@ -259,6 +269,7 @@ armq_status armq_tier_run(const armq_tier *tier, const armq_desc *desc, const ar
         armq_activation_op_run(desc, args);
         return ARMQ_OK;
     case ARMQ_OP_MOE_W8A8:
+    case ARMQ_OP_MOE_W4A8:
     case ARMQ_OP_MOE_BF16:
         return armq_moe_run(tiles_of(tier, desc->op), desc, args);
     default:

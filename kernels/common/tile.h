@@ -5,7 +5,11 @@
  * consecutive elements of row 0, then those of row 1, and so on. The last step is padded with
  * zeros. A and B have the same form; for B a row is an output channel, and a panel has
  * ARMQ_TILE_COLUMNS of them. A tile multiplies one A panel with one or more consecutive B panels.
- */
+ *
+ * int4 panel: sixteen bytes for each 32 of the int8 B panel; byte i holds its byte i in the low and
+ * its byte i + 16 in the high nibble, so that two instructions make two whole vectors of one. Tiles
+ * read two's complement nibbles as 16 times their value: a shift or a mask does both the splitting
+ * and the sign. */
 #ifndef ARMQ_KERNELS_TILE_H
 #define ARMQ_KERNELS_TILE_H
 
@@ -34,17 +38,36 @@ typedef enum {
 typedef void armq_tile_fn(int64_t k_steps, const void *a, const void *b, size_t b_stride, void *acc,
                           bool accumulate);
 
+/* Groups along K with a scale for each and every column. */
+typedef struct {
+    int64_t count, steps; /* groups; k steps of each, a whole number of 32 elements */
+    const void *scales; /* of the first group: for int8 panels f32 in the order that the set wants,
+                           for int4 panels bf16 [count, ARMQ_TILE_COLUMNS] */
+    float start; /* integer sums start at its bits and are read as f32: 1.5 * 2^(23-f), so that an
+                    integer sum up to 2^22 counts in units of 2^-f and no conversion is needed. 0:
+                    sums may be larger and are converted */
+} armq_groups;
+
+/* acc[r][c] = (accumulate ? acc[r][c] : 0) + sum over groups g of f32(sum of A*B over g) *
+ * scale[g][c]: f32, one fused multiply-add per group, ascending. One B panel. */
+typedef void armq_group_tile_fn(const armq_groups *groups, const void *a, const void *b, void *acc,
+                                bool accumulate);
+
+/* The functions for int4 weights exist in sets of int8; those for groups where panels = 1. */
 typedef struct {
     int32_t rows;   /* of the A panel that count */
     int32_t copies; /* times each of them stands in the A panel, one after the other */
     int32_t panels; /* B panels */
     armq_tile_fn *run;
+    armq_tile_fn *run_s4; /* int4 panels */
+    armq_group_tile_fn *run_groups, *run_groups_s4;
 } armq_tile;
 
 typedef struct {
     const char *name; /* for armq_support.kernel */
     armq_tile_kind kind;
     int32_t k_step;
+    bool scale_pairs; /* scales of int8 panels: each pair twice, s0 s1 s0 s1 s2 s3 s2 s3 ... */
     armq_tile
         tiles[ARMQ_TILES_MAX]; /* tallest first, equal heights widest first; run NULL ends it */
 } armq_tile_set;

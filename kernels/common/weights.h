@@ -9,31 +9,51 @@
 /* The end of a panel; zeros for the columns past N. A NaN among scales and biases is the default
  * NaN. */
 typedef struct {
-    float scale[ARMQ_TILE_COLUMNS];
+    float scale[ARMQ_TILE_COLUMNS]; /* with groups: sum over them of scale * sum of weights */
     float bias[ARMQ_TILE_COLUMNS];
-    int32_t sum[ARMQ_TILE_COLUMNS]; /* of the channel's weights over K */
+    int32_t sum[ARMQ_TILE_COLUMNS]; /* of the channel's weights, as the tile multiplies them */
 } armq_channels;
 
-/* One [n, k] weight matrix in panels of ARMQ_TILE_COLUMNS channels. */
+/* One [n, k] weight matrix in panels of ARMQ_TILE_COLUMNS channels.
+ *
+ * An int4 panel holds in this order: the nibbles (kernels/common/tile.h); with groups and scales
+ * their scales, bf16 [groups, 8]; if `offset` what is taken off the nibbles, int8 [groups or 1, 8];
+ * armq_channels. Nibbles are two's complement and stand for 16 times their value, or, if `offset`,
+ * weight + 8, from which 8 + zero point is taken when they are unpacked: with zero points, whose
+ * differences do not fit in a nibble, and with groups so large that 16 times their sums do not fit
+ * armq_groups.start. */
 typedef struct {
     const armq_tile_set *set;
     int64_t n, k;
     int64_t k_steps; /* of set->k_step elements, the last one padded */
     int64_t panels;
+    bool s4, word8; /* int4; as armq_weights has it: eight to an int32 */
+    bool offset;
+    bool scaled;        /* weights have scales */
+    int64_t group_size; /* 0: per channel */
+    int64_t groups, group_steps;
+    float group_start;      /* armq_groups.start */
     size_t step_bytes;      /* of one k step in a B panel */
+    size_t scales_offset;   /* of the groups' scales in a panel */
+    size_t zeros_offset;    /* of what is taken off */
     size_t channels_offset; /* of armq_channels in a panel */
     size_t panel_bytes;     /* a multiple of ARMQ_PACKED_ALIGN */
 } armq_weight_layout;
 
 enum { ARMQ_PACKED_ALIGN = 64 };
 
-/* False if the packed matrix does not fit in memory that can be addressed. n, k >= 0. */
-bool armq_weight_layout_init(armq_weight_layout *layout, const armq_tile_set *set, int64_t n,
-                             int64_t k);
+/* The weights of one expert: w13 (which = 0) or w2 (1); of a linear layer (0). False if the packed
+ * matrix does not fit in memory that can be addressed. */
+bool armq_weight_layout_init(armq_weight_layout *layout, const armq_tile_set *set,
+                             const armq_desc *desc, int32_t which);
 
-/* Writes all panels: w [n, k] int8 or bf16 as the set's kind takes it, scales [n] f32 or NULL (then
- * 0), bias [n] of bias_dtype or NULL (then 0). */
-void armq_pack_weights(const armq_weight_layout *layout, const void *w, const float *scales,
-                       const void *bias, armq_dtype bias_dtype, void *packed);
+/* Writes all panels of the first matrix in `weights`, which has been checked. Missing scales and
+ * biases are zeros. */
+void armq_pack_weights(const armq_weight_layout *layout, const armq_desc *desc,
+                       const armq_weights *weights, void *packed);
+
+/* The same weights from the next matrix (expert) on. */
+armq_weights armq_next_weights(const armq_weight_layout *layout, const armq_desc *desc,
+                               const armq_weights *weights);
 
 #endif

@@ -1,42 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Int8 tiles with SDOT: four k of four columns times four k of one row, which is broadcast by lane.
  */
-#include <arm_neon.h>
-
-#include "kernels/common/inline.h"
-#include "kernels/common/tile.h"
-
-enum { STEP = 4, QUADS = ARMQ_TILE_COLUMNS / 4, VECTOR = 16 };
-
-/* Rows 0 to 3 and 4 to 7 of one k step. Even heights only. */
-INLINE void load_rows(const int rows, const int8_t *a, int8x16_t row[2]) {
-    UNROLL for (int q = 0; q < (rows + 3) / 4; q++) {
-        if (rows - 4 * q >= 4)
-            row[q] = vld1q_s8(a + VECTOR * q);
-        else
-            row[q] = vcombine_s8(vld1_s8(a + VECTOR * q), vdup_n_s8(0));
-    }
-}
-
-INLINE int32x4_t dot_lane(int32x4_t sum, int8x16_t column, int8x16_t row, const int lane) {
-    switch (lane) {
-    case 0:
-        return vdotq_laneq_s32(sum, column, row, 0);
-    case 1:
-        return vdotq_laneq_s32(sum, column, row, 1);
-    case 2:
-        return vdotq_laneq_s32(sum, column, row, 2);
-    default:
-        return vdotq_laneq_s32(sum, column, row, 3);
-    }
-}
+#include "kernels/dotprod/groups.h"
+#include "kernels/dotprod/panels.h"
 
 INLINE void store(int32_t *acc, int32x4_t sum, bool accumulate) {
     vst1q_s32(acc, accumulate ? vaddq_s32(sum, vld1q_s32(acc)) : sum);
 }
 
-INLINE void sdot_tile(const int rows, const int panels, int64_t k_steps, const int8_t *a,
-                      const int8_t *b, size_t b_stride, int32_t *acc, bool accumulate) {
+INLINE void sdot_tile(const bool s4, const int rows, const int panels, int64_t k_steps,
+                      const int8_t *a, const int8_t *b, size_t b_stride, int32_t *acc,
+                      bool accumulate) {
     const int width = QUADS * panels;
     int32x4_t sum[16];
     UNROLL for (int i = 0; i < rows * width; i++) sum[i] = vdupq_n_s32(0);
@@ -46,13 +20,14 @@ INLINE void sdot_tile(const int rows, const int panels, int64_t k_steps, const i
         load_rows(rows, a, row);
         a += STEP * rows;
         UNROLL for (int p = 0; p < panels; p++) {
-            int8x16x2_t column = vld1q_s8_x2(b + (size_t)p * b_stride);
+            int8x16_t column[QUADS];
+            load_columns(s4, b + (size_t)p * b_stride, column);
             UNROLL for (int r = 0; r < rows; r++) UNROLL for (int q = 0; q < QUADS; q++) {
                 int32x4_t *to = &sum[r * width + p * QUADS + q];
-                *to = dot_lane(*to, column.val[q], row[r / 4], r % 4);
+                *to = dot_lane(*to, column[q], row[r / 4], r % 4);
             }
         }
-        b += STEP * ARMQ_TILE_COLUMNS;
+        b += step_bytes(s4);
     }
     UNROLL for (int p = 0; p < panels; p++) UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int q = 0; q < QUADS; q++)
@@ -60,9 +35,26 @@ INLINE void sdot_tile(const int rows, const int panels, int64_t k_steps, const i
                   accumulate);
 }
 
+/* Four k steps of a panel, each QUADS vectors. */
+INLINE void load_four_steps(const bool s4, const int8_t *b, int8x16_t column[4 * QUADS]) {
+    int8x16x4_t four = vld1q_s8_x4(b);
+    if (s4) {
+        UNROLL for (int i = 0; i < 4; i++) {
+            column[2 * i] = armq_low_nibbles(four.val[i]);
+            column[2 * i + 1] = armq_high_nibbles(four.val[i]);
+        }
+        return;
+    }
+    int8x16x4_t rest = vld1q_s8_x4(b + 4 * VECTOR);
+    UNROLL for (int i = 0; i < 4; i++) {
+        column[i] = four.val[i];
+        column[4 + i] = rest.val[i];
+    }
+}
+
 /* One row: a register of it holds four k steps. */
-INLINE void sdot_row(const int panels, int64_t k_steps, const int8_t *a, const int8_t *b,
-                     size_t b_stride, int32_t *acc, bool accumulate) {
+INLINE void sdot_row(const bool s4, const int panels, int64_t k_steps, const int8_t *a,
+                     const int8_t *b, size_t b_stride, int32_t *acc, bool accumulate) {
     const int width = QUADS * panels;
     int32x4_t sum[16];
     UNROLL for (int i = 0; i < 2 * width; i++) sum[i] = vdupq_n_s32(0);
@@ -70,33 +62,41 @@ INLINE void sdot_row(const int panels, int64_t k_steps, const int8_t *a, const i
     for (; k_steps >= 4; k_steps -= 4) {
         int8x16_t row = vld1q_s8(a);
         a += VECTOR;
-        UNROLL for (int p = 0; p < panels; p++) UNROLL for (int half = 0; half < 2; half++) {
-            int8x16x4_t column = vld1q_s8_x4(b + (size_t)p * b_stride + 4 * VECTOR * half);
-            UNROLL for (int i = 0; i < 4; i++) {
-                int32x4_t *to = &sum[(i / QUADS) * width + p * QUADS + i % QUADS];
-                *to = dot_lane(*to, column.val[i], row, 2 * half + i / QUADS);
+        UNROLL for (int p = 0; p < panels; p++) {
+            int8x16_t column[4 * QUADS];
+            load_four_steps(s4, b + (size_t)p * b_stride, column);
+            UNROLL for (int i = 0; i < 4 * QUADS; i++) {
+                int32x4_t *to = &sum[(i / QUADS % 2) * width + p * QUADS + i % QUADS];
+                *to = dot_lane(*to, column[i], row, i / QUADS);
             }
         }
-        b += 4 * STEP * ARMQ_TILE_COLUMNS;
+        b += 4 * step_bytes(s4);
     }
     for (; k_steps > 0; k_steps--) {
         int8x16_t row = vreinterpretq_s8_s32(vld1q_dup_s32((const int32_t *)(const void *)a));
         a += STEP;
-        UNROLL for (int p = 0; p < panels; p++) UNROLL for (int q = 0; q < QUADS; q++) {
-            int32x4_t *to = &sum[p * QUADS + q];
-            *to = vdotq_s32(*to, vld1q_s8(b + (size_t)p * b_stride + VECTOR * q), row);
+        UNROLL for (int p = 0; p < panels; p++) {
+            int8x16_t column[QUADS];
+            load_columns(s4, b + (size_t)p * b_stride, column);
+            UNROLL for (int q = 0; q < QUADS; q++) {
+                int32x4_t *to = &sum[p * QUADS + q];
+                *to = vdotq_s32(*to, column[q], row);
+            }
         }
-        b += STEP * ARMQ_TILE_COLUMNS;
+        b += step_bytes(s4);
     }
     UNROLL for (int i = 0; i < width; i++)
         store(acc + 4 * i, vaddq_s32(sum[i], sum[width + i]), accumulate);
 }
 
-#define TILE(name, template, ...)                                                                  \
+#define INSTANCE(name, template, ...)                                                              \
     static void name(int64_t k_steps, const void *a, const void *b, size_t b_stride, void *acc,    \
                      bool accumulate) {                                                            \
         template(__VA_ARGS__, k_steps, a, b, b_stride, acc, accumulate);                           \
     }
+#define TILE(name, template, ...)                                                                  \
+    INSTANCE(name, template, false, __VA_ARGS__)                                                   \
+    INSTANCE(name##_s4, template, true, __VA_ARGS__)
 
 TILE(sdot_8x8, sdot_tile, 8, 1)
 TILE(sdot_6x8, sdot_tile, 6, 1)
@@ -107,16 +107,19 @@ TILE(sdot_2x8, sdot_tile, 2, 1)
 TILE(sdot_1x32, sdot_row, 4)
 TILE(sdot_1x8, sdot_row, 1)
 
+#define WIDE(name) name, name##_s4, NULL, NULL
+#define NARROW(name) name, name##_s4, armq_dotprod_##name##_groups, armq_dotprod_##name##_groups_s4
+
 const armq_tile_set armq_tiles_dotprod_s8 = {
     .name = "dotprod 8x8, SDOT",
     .kind = ARMQ_TILE_S8,
     .k_step = STEP,
-    .tiles = {{8, 1, 1, sdot_8x8},
-              {6, 1, 1, sdot_6x8},
-              {4, 1, 2, sdot_4x16},
-              {4, 1, 1, sdot_4x8},
-              {2, 1, 4, sdot_2x32},
-              {2, 1, 1, sdot_2x8},
-              {1, 1, 4, sdot_1x32},
-              {1, 1, 1, sdot_1x8}},
+    .tiles = {{8, 1, 1, NARROW(sdot_8x8)},
+              {6, 1, 1, NARROW(sdot_6x8)},
+              {4, 1, 2, WIDE(sdot_4x16)},
+              {4, 1, 1, NARROW(sdot_4x8)},
+              {2, 1, 4, WIDE(sdot_2x32)},
+              {2, 1, 1, NARROW(sdot_2x8)},
+              {1, 1, 4, WIDE(sdot_1x32)},
+              {1, 1, 1, NARROW(sdot_1x8)}},
 };

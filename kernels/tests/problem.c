@@ -12,8 +12,10 @@
 
 #include <cmocka.h>
 
+#include "kernels/api/describe.h"
 #include "kernels/api/dialects.h"
 #include "kernels/api/names.h"
+#include "kernels/tests/s4.h"
 #include "reference/formats.h"
 
 void *guarded(size_t bytes, size_t align, int fill) {
@@ -58,45 +60,68 @@ static void *random_floats(armq_dtype dtype, int64_t rows, int64_t row, int64_t 
     return array;
 }
 
+static bool is_s4(const armq_desc *d) {
+    return d->format == ARMQ_WEIGHT_S4_LOW || d->format == ARMQ_WEIGHT_S4_WORD8;
+}
+
+static void describe_weights(armq_desc *d, const problem_spec *spec) {
+    const bool s4 = spec->op == ARMQ_OP_LINEAR_W4A8 || spec->op == ARMQ_OP_GEMM_S8S4S32;
+    d->group_size = spec->group_size;
+    d->format = spec->op == ARMQ_OP_LINEAR_BF16 ? ARMQ_WEIGHT_BF16
+                : !s4                           ? ARMQ_WEIGHT_S8
+                : spec->word8                   ? ARMQ_WEIGHT_S4_WORD8
+                                                : ARMQ_WEIGHT_S4_LOW;
+    if (spec->op == ARMQ_OP_LINEAR_W8A8 || spec->op == ARMQ_OP_LINEAR_W4A8)
+        d->scale_dtype = spec->group_size ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F32;
+}
+
 problem problem_make(problem_spec spec) {
     uint64_t state = (uint64_t)(spec.tokens * 1000003 + spec.n * 10007 + spec.k * 101) + spec.in;
     problem p = {.desc = {.size = sizeof(armq_desc), .abi = ARMQ_ABI_VERSION}};
     armq_desc *d = &p.desc;
     const char *why = "";
-    if (!armq_dialect_preset(spec.dialect, spec.op, spec.in, 0, ARMQ_ACT_NONE, &d->dialect, &why))
+    if (!armq_dialect_preset(spec.dialect, spec.op, spec.in, spec.group_size, ARMQ_ACT_NONE,
+                             &d->dialect, &why))
         fail_msg("%s: %s", spec.dialect, why);
+    if (spec.quant != ARMQ_QUANT_NONE)
+        d->dialect.quant = spec.quant;
     d->op = spec.op;
     d->tokens = spec.tokens, d->n = spec.n, d->k = spec.k;
     d->in = spec.in, d->out = spec.out;
     d->bias_dtype = spec.bias ? ARMQ_DTYPE_F32 : ARMQ_DTYPE_NONE;
-    d->scale_dtype = spec.op == ARMQ_OP_LINEAR_W8A8 ? ARMQ_DTYPE_F32 : ARMQ_DTYPE_NONE;
-    d->format = spec.op == ARMQ_OP_LINEAR_BF16 ? ARMQ_WEIGHT_BF16 : ARMQ_WEIGHT_S8;
-    d->uses = (spec.bias ? ARMQ_USES_BIAS : 0) |
+    describe_weights(d, &spec);
+    d->uses = (spec.bias ? ARMQ_USES_BIAS : 0) | (spec.zero_points ? ARMQ_USES_WEIGHT_ZERO : 0) |
               (spec.strides ? ARMQ_USES_X_STRIDE | ARMQ_USES_Y_STRIDE : 0);
     d->max_threads = spec.max_threads ? spec.max_threads : 1;
     d->l1 = spec.l1;
     d->features = spec.features;
     p.x_stride = spec.k + (spec.strides ? 3 : 0);
-    p.y_stride = spec.n + (spec.strides ? 5 : 0);
+    p.y_row = armq_y_row(d);
+    p.y_stride = p.y_row + (spec.strides ? 5 : 0);
     p.x = random_floats(spec.in, spec.tokens, spec.k, p.x_stride, &state);
     p.weights.size = sizeof p.weights;
+    float *bias = guarded((size_t)spec.n * 4, 4, 0);
+    for (int64_t i = 0; i < spec.n; i++)
+        bias[i] = (float)(1000 * i);
+    p.weights.bias = spec.bias ? bias : NULL;
+    if (is_s4(d)) {
+        s4_fill(d, &p.weights, spec.n, spec.k, 0.01, &state);
+        return p;
+    }
     armq_dtype weight = spec.op == ARMQ_OP_LINEAR_BF16 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_S8;
     p.weights.w = random_floats(weight, spec.n, spec.k, spec.k, &state);
-    float *scales = guarded((size_t)spec.n * 4, 4, 0), *bias = guarded((size_t)spec.n * 4, 4, 0);
-    for (int64_t i = 0; i < spec.n; i++) {
+    float *scales = guarded((size_t)spec.n * 4, 4, 0);
+    for (int64_t i = 0; i < spec.n; i++)
         scales[i] = 0.001f * (float)(1 + i % 7);
-        bias[i] = (float)(1000 * i);
-    }
     p.weights.scales = d->scale_dtype == ARMQ_DTYPE_F32 ? scales : NULL;
-    p.weights.bias = spec.bias ? bias : NULL;
     return p;
 }
 
 size_t problem_y_bytes(const problem *p) {
     const armq_desc *d = &p->desc;
-    if (d->tokens == 0 || d->n == 0)
+    if (d->tokens == 0 || p->y_row == 0)
         return 0;
-    return (size_t)((d->tokens - 1) * p->y_stride + d->n) * armq_dtype_bytes(d->out);
+    return (size_t)((d->tokens - 1) * p->y_stride + p->y_row) * armq_dtype_bytes(d->out);
 }
 
 void *problem_run(const armq_provider *provider, const problem *p, const armq_threads *threads) {
@@ -128,10 +153,18 @@ typedef struct {
     int32_t zero_point;
 } row_quant;
 
+static bool is_raw(const problem *p) { return p->desc.out == ARMQ_DTYPE_S32; }
+
+/* In the working dtype. */
+static float input(const problem *p, int64_t row, int64_t i) {
+    return (float)armq_round_to(p->desc.dialect.work,
+                                armq_load(p->desc.in, p->x, row * p->x_stride + i));
+}
+
 static row_quant quantize(const problem *p, int64_t row) {
     float min = 0, max = 0;
     for (int64_t i = 0; i < p->desc.k; i++) {
-        float x = (float)armq_load(p->desc.in, p->x, row * p->x_stride + i);
+        const float x = input(p, row, i);
         min = x < min ? x : min;
         max = x > max ? x : max;
     }
@@ -149,7 +182,7 @@ static row_quant quantize(const problem *p, int64_t row) {
 }
 
 static int64_t quantized(const problem *p, row_quant q, int64_t row, int64_t i) {
-    float x = (float)armq_load(p->desc.in, p->x, row * p->x_stride + i) * q.multiplier;
+    const float x = input(p, row, i) * q.multiplier;
     float rounded = p->desc.dialect.q_rounding == ARMQ_ROUND_TIES_AWAY ? roundf(x) : rintf(x);
     int64_t value = (int64_t)rounded + q.zero_point;
     return value < -128 ? -128 : value > 127 ? 127 : value;
@@ -168,19 +201,63 @@ static uint32_t bits_of(armq_dtype dtype, double value) {
     return bits;
 }
 
+/* Sum over elements [first, last) of what the row and the column have there, times the row's zero
+ * point or not; in *weights the sum of the column's. */
+static int64_t sum_of(const problem *p, row_quant q, int64_t row, int64_t column, int64_t first,
+                      int64_t last, int64_t *weights) {
+    const armq_desc *d = &p->desc;
+    int64_t acc = 0;
+    *weights = 0;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t a =
+            is_raw(p) ? ((const int8_t *)p->x)[row * p->x_stride + i] : quantized(p, q, row, i);
+        const int64_t w = is_s4(d) ? s4_value(d, &p->weights, d->k, column, i)
+                                   : ((const int8_t *)p->weights.w)[column * d->k + i];
+        acc += a * w;
+        *weights += w;
+    }
+    return acc;
+}
+
+/* Groups ascending, fused; the zero point's part apart from them, in one rounding. */
+static float grouped_output(const problem *p, row_quant q, int64_t row, int64_t column) {
+    const armq_desc *d = &p->desc;
+    const int64_t size = d->group_size;
+    float sum = 0;
+    double correction = 0;
+    for (int64_t first = 0; first < d->k; first += size) {
+        int64_t weights;
+        const float acc = (float)sum_of(p, q, row, column, first, first + size, &weights);
+        const float scale = s4_scale(d, &p->weights, d->k, column, first);
+        sum = fmaf(acc, scale, sum);
+        correction += (double)scale * (double)weights;
+    }
+    if (d->dialect.quant == ARMQ_QUANT_ASYMMETRIC)
+        sum = fmaf(-(float)correction, (float)q.zero_point, sum);
+    return sum * q.scale;
+}
+
 uint32_t scalar_output(const problem *p, int64_t row, int64_t column) {
     const armq_desc *d = &p->desc;
-    const int8_t *w = (const int8_t *)p->weights.w + (d->k ? column * d->k : 0);
-    const bool raw = d->op == ARMQ_OP_GEMM_S8S8S32;
-    row_quant q = raw ? (row_quant){1, 1, 0} : quantize(p, row);
-    int64_t acc = 0;
-    for (int64_t i = 0; i < d->k; i++) {
-        int64_t a = raw ? ((const int8_t *)p->x)[row * p->x_stride + i] : quantized(p, q, row, i);
-        acc += (a - q.zero_point) * w[i];
+    if (is_raw(p)) {
+        const int64_t size = d->group_size ? d->group_size : d->k;
+        const int64_t groups = d->group_size ? d->k / size : 1;
+        const int64_t first = column % groups * size;
+        int64_t weights;
+        return bits_of(ARMQ_DTYPE_S32, (double)sum_of(p, (row_quant){1, 1, 0}, row, column / groups,
+                                                      first, first + size, &weights));
     }
-    if (raw)
-        return bits_of(ARMQ_DTYPE_S32, (double)acc);
-    float y = (float)acc * (q.scale * ((const float *)p->weights.scales)[column]);
+    const row_quant q = quantize(p, row);
+    int64_t weights, acc = sum_of(p, q, row, column, 0, d->k, &weights);
+    float y;
+    if (d->group_size)
+        y = grouped_output(p, q, row, column);
+    else if (is_s4(d))
+        y = (float)(acc - q.zero_point * weights) *
+            (q.scale * s4_scale(d, &p->weights, d->k, column, 0));
+    else
+        y = (float)(acc - q.zero_point * weights) *
+            (q.scale * ((const float *)p->weights.scales)[column]);
     if (p->weights.bias) {
         if (d->dialect.linear_round_before_bias)
             y = (float)armq_round_to(d->out, y);

@@ -18,6 +18,7 @@ typedef struct {
     armq_desc desc;
     void *x;
     armq_weights weights;
+    int64_t y_row;              /* outputs of a row */
     int64_t x_stride, y_stride; /* elements */
 } problem;
 
@@ -30,6 +31,9 @@ typedef struct {
     uint64_t features;
     int64_t l1; /* 0: unknown */
     int32_t max_threads;
+    int64_t group_size; /* int4, and what follows */
+    bool word8, zero_points;
+    armq_quant quant; /* NONE: the dialect's */
 } problem_spec;
 
 /* Random data: x about normal size, rows of different size, all weight values incl. -128. */
@@ -41,8 +45,8 @@ void *problem_run(const armq_provider *provider, const problem *p, const armq_th
 
 size_t problem_y_bytes(const problem *p);
 
-/* One output of linear_w8a8 or gemm_s8s8s32 as the dialect defines it, as bits in the output dtype.
- */
+/* One output of linear_w8a8, linear_w4a8 or a gemm as the dialect defines it, as bits in the output
+ * dtype. With groups in the kernels' order: ascending, fused. */
 uint32_t scalar_output(const problem *p, int64_t row, int64_t column);
 
 /* linear_bf16: the exact result before its one rounding, and the sum of |terms|. */

@@ -61,6 +61,11 @@ expect_in_loop neon/tiles_bf16.c.o fmla
 expect_in_loop dotprod/tiles.c.o sdot
 expect_in_loop i8mm/tiles.c.o smmla sdot
 expect_in_loop bf16/tiles.c.o bfmmla
+# With scales per group; the two instructions that split nibbles.
+expect_in_loop neon/groups_s8.c.o smull smull2 sadalp shl and fmla
+expect_in_loop dotprod/groups.c.o sdot shl and fmla
+expect_in_loop i8mm/groups.c.o smmla sdot shl and fmla
+expect_in_loop common/weights_s4.c.o shl and
 expect_in_loop common/activation.c.o fmla fdiv
 
 while read -r object; do

@@ -13,40 +13,10 @@
 #include "kernels/api/names.h"
 #include "kernels/registry.h"
 #include "kernels/tests/problem.h"
+#include "kernels/tests/tiers.h"
 #include "reference/formats.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Calls f for each tier that this CPU can run and that has the op; skips the test if none can. */
-static void for_each_tier(armq_op op, void (*f)(const armq_tier *tier)) {
-    size_t count;
-    const armq_tier *tiers = armq_tiers(&count);
-    int ran = 0;
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t needs = tiers[i].provider->required_features;
-        const void *tiles = op == ARMQ_OP_LINEAR_BF16 ? tiers[i].bf16 : tiers[i].s8;
-        if (tiles && (needs & ~armq_features()) == 0) {
-            f(&tiers[i]);
-            ran++;
-        }
-    }
-    assert_true(ran > 0);
-}
-
-static void compare_with_scalar(const armq_tier *tier, problem_spec spec) {
-    spec.features = armq_features();
-    problem p = problem_make(spec);
-    const void *y = problem_run(tier->provider, &p, NULL);
-    for (int64_t row = 0; row < spec.tokens; row++)
-        for (int64_t column = 0; column < spec.n; column++) {
-            uint32_t got = output_bits(&p, y, row, column), want = scalar_output(&p, row, column);
-            if (got != want)
-                fail_msg("%s %s in=%s out=%s m=%d n=%d k=%d: [%d, %d] is 0x%x, not 0x%x",
-                         tier->provider->name, spec.dialect, armq_dtype_name(spec.in),
-                         armq_dtype_name(spec.out), (int)spec.tokens, (int)spec.n, (int)spec.k,
-                         (int)row, (int)column, got, want);
-        }
-}
 
 static const int64_t tails_k[] = {0, 1, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 64};
 
@@ -158,6 +128,18 @@ static void w8a8_row_alone(const armq_tier *tier) {
                                    ARMQ_DTYPE_F32, .n = 43, .k = 203, .bias = true});
 }
 
+static void w4a8_row_alone(const armq_tier *tier) {
+    problem_spec spec = {"vllm-w4a8", ARMQ_OP_LINEAR_W4A8, ARMQ_DTYPE_F32, ARMQ_DTYPE_F32, .n = 43,
+                         .k = 203,    .bias = true};
+    for (int zero_points = 0; zero_points < 2; zero_points++) {
+        spec.zero_points = zero_points;
+        spec.k = 203, spec.group_size = 0;
+        row_alone(tier, spec);
+        spec.k = 256, spec.group_size = 64;
+        row_alone(tier, spec);
+    }
+}
+
 static void bf16_row_alone(const armq_tier *tier) {
     row_alone(tier, (problem_spec){"bf16", ARMQ_OP_LINEAR_BF16, ARMQ_DTYPE_F32, ARMQ_DTYPE_F32,
                                    .n = 43, .k = 203, .bias = true});
@@ -166,6 +148,7 @@ static void bf16_row_alone(const armq_tier *tier) {
 static void test_row_alone(void **state) {
     (void)state;
     for_each_tier(ARMQ_OP_LINEAR_W8A8, w8a8_row_alone);
+    for_each_tier(ARMQ_OP_LINEAR_W4A8, w4a8_row_alone);
     for_each_tier(ARMQ_OP_LINEAR_BF16, bf16_row_alone);
 }
 
@@ -194,6 +177,21 @@ static void w8a8_threads(const armq_tier *tier) {
                                  .tokens = 37, .n = 5, .k = 700, .l1 = 1024});
 }
 
+static void w4a8_threads(const armq_tier *tier) {
+    problem_spec spec = {"vllm-w4a8",     ARMQ_OP_LINEAR_W4A8, ARMQ_DTYPE_BF16,
+                         ARMQ_DTYPE_BF16, .tokens = 37,        .n = 50,
+                         .k = 71,         .bias = true};
+    threads(tier, spec);
+    spec.k = 192, spec.group_size = 32, spec.l1 = 1024;
+    threads(tier, spec);
+    spec.n = 5, spec.zero_points = true;
+    threads(tier, spec);
+    spec = (problem_spec){"exact",        ARMQ_OP_GEMM_S8S4S32, ARMQ_DTYPE_S8,
+                          ARMQ_DTYPE_S32, .tokens = 37,         .n = 50,
+                          .k = 192,       .group_size = 64};
+    threads(tier, spec);
+}
+
 static void bf16_threads(const armq_tier *tier) {
     threads(tier, (problem_spec){"bf16", ARMQ_OP_LINEAR_BF16, ARMQ_DTYPE_BF16, ARMQ_DTYPE_BF16,
                                  .tokens = 37, .n = 50, .k = 70, .bias = true});
@@ -202,6 +200,7 @@ static void bf16_threads(const armq_tier *tier) {
 static void test_threads(void **state) {
     (void)state;
     for_each_tier(ARMQ_OP_LINEAR_W8A8, w8a8_threads);
+    for_each_tier(ARMQ_OP_LINEAR_W4A8, w4a8_threads);
     for_each_tier(ARMQ_OP_LINEAR_BF16, bf16_threads);
 }
 
@@ -231,7 +230,7 @@ static void test_bias_known_answer(void **state) {
 /* NaN, infinities and a range that overflows: that row is NaN, the others are untouched. */
 static void poison(const armq_tier *tier, problem_spec spec, float value, float other) {
     spec.features = armq_features();
-    spec.tokens = 6, spec.n = 19, spec.k = 37;
+    spec.tokens = 6, spec.n = 19, spec.k = spec.group_size ? 3 * spec.group_size : 37;
     spec.in = spec.out = ARMQ_DTYPE_F32;
     problem p = problem_make(spec);
     const float *clean = problem_run(tier->provider, &p, NULL);
@@ -255,6 +254,16 @@ static void w8a8_poison(const armq_tier *tier) {
     poison(tier, spec, 3e38f, -3e38f);
 }
 
+static void w4a8_poison(const armq_tier *tier) {
+    problem_spec spec = {"vllm-w4a8", ARMQ_OP_LINEAR_W4A8, .bias = true};
+    for (int i = 0; i < 4; i++) {
+        spec.group_size = i / 2 * 32, spec.zero_points = i % 2;
+        poison(tier, spec, NAN, 0);
+        poison(tier, spec, INFINITY, 0);
+        poison(tier, spec, 3e38f, -3e38f);
+    }
+}
+
 static void bf16_poison(const armq_tier *tier) {
     problem_spec spec = {.dialect = "bf16", .op = ARMQ_OP_LINEAR_BF16};
     poison(tier, spec, NAN, 0);
@@ -268,6 +277,7 @@ static void bf16_poison(const armq_tier *tier) {
 static void test_poison(void **state) {
     (void)state;
     for_each_tier(ARMQ_OP_LINEAR_W8A8, w8a8_poison);
+    for_each_tier(ARMQ_OP_LINEAR_W4A8, w4a8_poison);
     for_each_tier(ARMQ_OP_LINEAR_BF16, bf16_poison);
 }
 

@@ -29,6 +29,11 @@ static int counting(int r, int p, int64_t k) {
 static int one_hot(int r, int p, int64_t k) { return k == r + 8 * p; }
 static int k_plus_one(int r, int p, int64_t k) { return (void)p, (int)(k + 1 + 10 * r) % 128; }
 
+/* Weights in [-8, 7]. */
+static int lowest_s4(int r, int p, int64_t k) { return (void)r, (void)p, (void)k, -8; }
+static int counting_s4(int r, int p, int64_t k) { return (int)((r * 5 + p * 3 + k * 7) % 16) - 8; }
+static int one_hot_s4(int r, int p, int64_t k) { return -8 * one_hot(r, p, k); }
+
 static void put(void *panel, armq_tile_kind kind, size_t element, int64_t index, int value) {
     if (kind == ARMQ_TILE_S8)
         ((int8_t *)panel)[index] = (int8_t)value;
@@ -64,34 +69,71 @@ static char *make_b(const armq_tile_set *set, const armq_tile *tile, int64_t ste
     return b;
 }
 
+/* The same as int4: 16 bytes for each 32 of the int8 panel, and poison between the panels. */
+static char *make_s4(const armq_tile_set *set, const armq_tile *tile, int64_t steps, size_t *stride,
+                     value_fn *f) {
+    const size_t bytes = (size_t)(steps * set->k_step) * ARMQ_TILE_COLUMNS / 2;
+    size_t s8_stride;
+    const char *s8 = make_b(set, tile, steps, &s8_stride, f);
+    *stride = bytes + 64;
+    char *b = guarded((size_t)tile->panels * bytes + (size_t)(tile->panels - 1) * 64, 1, 0x77);
+    for (size_t p = 0; p < (size_t)tile->panels; p++)
+        for (size_t i = 0; i < bytes; i++) {
+            const char *pair = s8 + p * s8_stride + i / 16 * 32 + i % 16;
+            b[p * *stride + i] = (char)((pair[0] & 15) | pair[16] * 16);
+        }
+    return b;
+}
+
 static int64_t acc_at(armq_tile_kind kind, const void *acc, int64_t index) {
     return kind == ARMQ_TILE_S8 ? ((const int32_t *)acc)[index]
                                 : (int64_t)((const float *)acc)[index];
 }
 
-static void check_tile(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile,
-                       int64_t steps, value_fn *fa, value_fn *fb) {
+static int64_t product(const armq_tile_set *set, int64_t first, int64_t last, int r, int c, int p,
+                       value_fn *fa, value_fn *fb) {
+    int64_t sum = 0;
+    for (int64_t k = first * set->k_step; k < last * set->k_step; k++)
+        sum += (int64_t)fa(r, 0, k) * fb(c, p, k);
+    return sum;
+}
+
+/* The tile's int8 (or float) or int4 function, twice. */
+static void check_function(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile,
+                           bool s4, int64_t steps, value_fn *fa, value_fn *fb) {
     size_t stride;
     const void *a = make_a(set, tile, steps, fa);
-    const char *b = make_b(set, tile, steps, &stride, fb);
+    const char *b =
+        s4 ? make_s4(set, tile, steps, &stride, fb) : make_b(set, tile, steps, &stride, fb);
     const int64_t count = tile->panels * tile->rows * ARMQ_TILE_COLUMNS;
     void *acc = guarded((size_t)count * 4, 4, 0xee);
     for (int times = 1; times <= 2; times++) {
-        tile->run(steps, a, b, stride, acc, times > 1);
+        (s4 ? tile->run_s4 : tile->run)(steps, a, b, stride, acc, times > 1);
         for (int64_t i = 0; i < count; i++) {
             const int c = (int)(i % ARMQ_TILE_COLUMNS);
             const int r = (int)(i / ARMQ_TILE_COLUMNS) % tile->rows;
             const int p = (int)(i / ARMQ_TILE_COLUMNS) / tile->rows;
-            int64_t want = 0;
-            for (int64_t k = 0; k < steps * set->k_step; k++)
-                want += (int64_t)fa(r, 0, k) * fb(c, p, k);
-            if (acc_at(set->kind, acc, i) != want * times)
-                fail_msg("%s %dx%dx%d, %d k steps: [%d, %d] of panel %d is %lld, not %lld",
+            const int64_t want = product(set, 0, steps, r, c, p, fa, fb) * times * (s4 ? 16 : 1);
+            if (acc_at(set->kind, acc, i) != want)
+                fail_msg("%s %dx%dx%d%s, %d k steps: [%d, %d] of panel %d is %lld, not %lld",
                          tier->provider->name, tile->rows, ARMQ_TILE_COLUMNS, tile->panels,
-                         (int)steps, r, c, p, (long long)acc_at(set->kind, acc, i),
-                         (long long)want * times);
+                         s4 ? " int4" : "", (int)steps, r, c, p,
+                         (long long)acc_at(set->kind, acc, i), (long long)want);
         }
     }
+}
+
+static void check_tile(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile,
+                       int64_t steps, value_fn *fa, value_fn *fb) {
+    check_function(tier, set, tile, false, steps, fa, fb);
+}
+
+static void check_s4(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile,
+                     int64_t steps, value_fn *fa, value_fn *fb) {
+    if (set->kind == ARMQ_TILE_S8)
+        check_function(tier, set, tile, true, steps, fa, fb);
+    else
+        assert_null(tile->run_s4);
 }
 
 typedef void tile_check(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile);
@@ -117,6 +159,8 @@ static void all_k_steps(const armq_tier *tier, const armq_tile_set *set, const a
     for (int64_t steps = 0; steps <= 9; steps++)
         check_tile(tier, set, tile, steps, counting, counting);
     check_tile(tier, set, tile, 33, counting, counting);
+    for (int64_t steps = 0; steps <= 9; steps++)
+        check_s4(tier, set, tile, steps, counting, counting_s4);
 }
 
 static void test_all_k_steps(void **state) {
@@ -129,6 +173,8 @@ static void extremes(const armq_tier *tier, const armq_tile_set *set, const armq
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             check_tile(tier, set, tile, 7, values[i], values[j]);
+    for (int i = 0; i < 3; i++)
+        check_s4(tier, set, tile, 7, values[i], lowest_s4);
 }
 
 static void test_extremes(void **state) {
@@ -139,11 +185,80 @@ static void test_extremes(void **state) {
 static void lanes(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile) {
     const int64_t steps = (32 + set->k_step - 1) / set->k_step;
     check_tile(tier, set, tile, steps, k_plus_one, one_hot);
+    check_s4(tier, set, tile, steps, k_plus_one, one_hot_s4);
 }
 
 static void test_lanes(void **state) {
     (void)state;
     for_each_tile(lanes);
+}
+
+/* Scales are powers of two and sums small, so that f32 is exact. */
+static float scale_of(int64_t group, int64_t column) {
+    return (float)(1 << (group * 3 + column) % 8);
+}
+
+/* In the order that the set wants for int8 panels, or as bf16. */
+static void *make_scales(const armq_tile_set *set, bool s4, int64_t count) {
+    const int64_t copies = !s4 && set->scale_pairs ? 2 : 1, row = ARMQ_TILE_COLUMNS * copies;
+    const size_t element = s4 ? 2 : 4;
+    void *scales = guarded((size_t)(count * row) * element, element, 0);
+    for (int64_t i = 0; i < count * row; i++) {
+        const int64_t at = i % row;
+        const int64_t column = copies == 2 ? at / 4 * 2 + at % 2 : at;
+        armq_store(s4 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F32, scales, i,
+                   (double)scale_of(i / row, column));
+    }
+    return scales;
+}
+
+/* Units of one (converted or not) and of a sixteenth. */
+static void check_groups(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile,
+                         bool s4, float start, int64_t size, int64_t count) {
+    const int64_t steps = size / set->k_step;
+    size_t stride;
+    const void *a = make_a(set, tile, steps * count, counting);
+    const void *b = s4 ? make_s4(set, tile, steps * count, &stride, counting_s4)
+                       : make_b(set, tile, steps * count, &stride, counting_s4);
+    const armq_groups groups = {count, steps, make_scales(set, s4, count), start};
+    const int64_t outputs = tile->rows * ARMQ_TILE_COLUMNS;
+    float *acc = guarded((size_t)outputs * 4, 4, 0xee);
+    for (int times = 1; times <= 2; times++) {
+        (s4 ? tile->run_groups_s4 : tile->run_groups)(&groups, a, b, acc, times > 1);
+        for (int64_t i = 0; i < outputs; i++) {
+            const int c = (int)(i % ARMQ_TILE_COLUMNS), r = (int)(i / ARMQ_TILE_COLUMNS);
+            double want = 0;
+            for (int64_t g = 0; g < count; g++)
+                want += (double)scale_of(g, c) * (double)product(set, g * steps, (g + 1) * steps, r,
+                                                                 c, 0, counting, counting_s4);
+            if (start == 0x1.8p19f && !s4)
+                want /= 16;
+            if ((double)acc[i] != want * times)
+                fail_msg("%s %dx%d%s, %d groups of %d: [%d, %d] is %g, not %g",
+                         tier->provider->name, tile->rows, ARMQ_TILE_COLUMNS, s4 ? " int4" : "",
+                         (int)count, (int)size, r, c, (double)acc[i], want * times);
+        }
+    }
+}
+
+static void groups(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile) {
+    if (set->kind != ARMQ_TILE_S8 || tile->panels > 1) {
+        assert_null(tile->run_groups);
+        assert_null(tile->run_groups_s4);
+        return;
+    }
+    for (int64_t size = 32; size <= 96; size += 32)
+        for (int64_t count = 0; count <= 3; count++) {
+            check_groups(tier, set, tile, true, 0x1.8p19f, size, count);
+            check_groups(tier, set, tile, false, 0x1.8p19f, size, count);
+            check_groups(tier, set, tile, false, 0x1.8p23f, size, count);
+            check_groups(tier, set, tile, false, 0, size, count);
+        }
+}
+
+static void test_groups(void **state) {
+    (void)state;
+    for_each_tile(groups);
 }
 
 /* Random bf16 data: a row gives the same bits in every tile of its set, in one pass or in two. */
@@ -222,8 +337,11 @@ static void test_tables(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_k_steps), cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_lanes),       cmocka_unit_test(test_float_tiles_sum_in_one_order),
+        cmocka_unit_test(test_all_k_steps),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_float_tiles_sum_in_one_order),
         cmocka_unit_test(test_tables),
     };
     return cmocka_run_group_tests_name("tiles", tests, NULL, NULL);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiles for weights with a scale per group: int32 inside a group, f32 across them. The f32 sums
+ * keep the layout of SMMLA to the end, and eight integer and eight float accumulators at a time
+ * leave registers for the operands: tall tiles take the panel's columns in two halves. */
+#include "kernels/i8mm/groups.h"
+
+#include "kernels/common/convert.h"
+#include "kernels/common/group_sums.h"
+#include "kernels/i8mm/panels.h"
+
+INLINE float32x4_t low_floats(float32x4_t x, float32x4_t y) {
+    return vreinterpretq_f32_s32(low_halves(vreinterpretq_s32_f32(x), vreinterpretq_s32_f32(y)));
+}
+
+INLINE float32x4_t high_floats(float32x4_t x, float32x4_t y) {
+    return vreinterpretq_f32_s32(high_halves(vreinterpretq_s32_f32(x), vreinterpretq_s32_f32(y)));
+}
+
+/* acc is the first of the columns. */
+INLINE void load_totals(const int row_pairs, const int width, const float *acc,
+                        float32x4_t *total) {
+    UNROLL for (int r = 0; r < row_pairs; r++) UNROLL for (int c = 0; c < width; c += 2) {
+        const float *row = acc + 2 * r * ARMQ_TILE_COLUMNS + 2 * c;
+        float32x4_t upper = vld1q_f32(row), lower = vld1q_f32(row + ARMQ_TILE_COLUMNS);
+        total[r * width + c] = low_floats(upper, lower);
+        total[r * width + c + 1] = high_floats(upper, lower);
+    }
+}
+
+INLINE void store_totals(const int row_pairs, const int width, float *acc,
+                         const float32x4_t *total) {
+    UNROLL for (int r = 0; r < row_pairs; r++) UNROLL for (int c = 0; c < width; c += 2) {
+        const float32x4_t *t = total + r * width + c;
+        float *row = acc + 2 * r * ARMQ_TILE_COLUMNS + 2 * c;
+        vst1q_f32(row, low_floats(t[0], t[1]));
+        vst1q_f32(row + ARMQ_TILE_COLUMNS, high_floats(t[0], t[1]));
+    }
+}
+
+/* Scales of a group: the whole panel's as [s0 s1 s2 s3] [s4 ..]. */
+INLINE void load_scales(const bool s4, const void *scales, float32x4_t quad[2]) {
+    if (s4) {
+        uint16x8_t eight = vld1q_u16(scales);
+        quad[0] = armq_widen_bf16_low(eight);
+        quad[1] = armq_widen_bf16_high(eight);
+    } else {
+        const float *s = scales;
+        quad[0] = low_floats(vld1q_f32(s), vld1q_f32(s + 4));
+        quad[1] = low_floats(vld1q_f32(s + 8), vld1q_f32(s + 12));
+    }
+}
+
+/* The same of column pairs [first, first + width) as SMMLA has its columns: s0 s1 s0 s1. */
+INLINE void load_scale_pairs(const bool s4, const int width, const int first, const void *scales,
+                             float32x4_t *pair) {
+    float32x4_t quad[2];
+    if (s4)
+        load_scales(s4, scales, quad);
+    UNROLL for (int c = 0; c < width; c++) {
+        const float32x4_t q = s4 ? quad[(first + c) / 2] : vdupq_n_f32(0);
+        if (!s4)
+            pair[c] = vld1q_f32((const float *)scales + 4 * (first + c));
+        else
+            pair[c] = (first + c) % 2 ? high_floats(q, q) : low_floats(q, q);
+    }
+}
+
+/* Bytes of a group's scales. */
+INLINE size_t scale_bytes(const bool s4) {
+    return ARMQ_TILE_COLUMNS * (s4 ? sizeof(uint16_t) : 2 * sizeof(float));
+}
+
+/* Column pairs [first, first + width) of a panel's k step. */
+INLINE void load_some_columns(const bool s4, const int width, const int first, const int8_t *b,
+                              int8x16_t *columns) {
+    UNROLL for (int c = 0; c < width; c++) {
+        if (!s4)
+            columns[c] = vld1q_s8(b + PAIR * (first + c));
+        else if (c % 2 == 0)
+            columns[c] = vld1q_s8(b + PAIR * (first + c) / 2);
+        else {
+            columns[c] = armq_high_nibbles(columns[c - 1]);
+            columns[c - 1] = armq_low_nibbles(columns[c - 1]);
+        }
+    }
+}
+
+/* Column pairs [first, first + width) for all groups; acc is the first of them. */
+INLINE void smmla_columns(const bool s4, const int row_pairs, const int width, const int first,
+                          const armq_groups *groups, const int8_t *a, const int8_t *b, float *acc,
+                          bool accumulate) {
+    const float32x4_t start = vdupq_n_f32(groups->start);
+    const int32x4_t start_bits = vreinterpretq_s32_f32(start);
+    const char *scales = groups->scales;
+    float32x4_t total[8];
+    if (accumulate)
+        load_totals(row_pairs, width, acc, total);
+    else
+        UNROLL for (int i = 0; i < row_pairs * width; i++) total[i] = vdupq_n_f32(0);
+
+    for (int64_t g = 0; g < groups->count; g++) {
+        int32x4_t sum[8];
+        UNROLL for (int i = 0; i < row_pairs * width; i++) sum[i] = armq_group_start(&start_bits);
+        for (int64_t step = 0; step < groups->steps; step++) {
+            int8x16_t rows[4], columns[4];
+            UNROLL for (int r = 0; r < row_pairs; r++) rows[r] = vld1q_s8(a + PAIR * r);
+            a += PAIR * row_pairs;
+            load_some_columns(s4, width, first, b, columns);
+            b += step_bytes(s4);
+            UNROLL for (int c = 0; c < width; c++) UNROLL for (int r = 0; r < row_pairs; r++) {
+                int32x4_t *to = &sum[r * width + c];
+                *to = vmmlaq_s32(*to, rows[r], columns[c]);
+            }
+        }
+        if (groups->start == 0)
+            armq_group_convert(sum, row_pairs * width);
+        float32x4_t scale[4];
+        load_scale_pairs(s4, width, first, scales, scale);
+        scales += scale_bytes(s4);
+        UNROLL for (int r = 0; r < row_pairs; r++) UNROLL for (int c = 0; c < width; c++) {
+            float32x4_t *to = &total[r * width + c];
+            *to = armq_group_add(*to, sum[r * width + c], start, scale[c]);
+        }
+    }
+    store_totals(row_pairs, width, acc, total);
+}
+
+INLINE void smmla_groups(const bool s4, const int row_pairs, const int width,
+                         const armq_groups *groups, const int8_t *a, const int8_t *b, float *acc,
+                         bool accumulate) {
+    UNROLL for (int first = 0; first < COLUMN_PAIRS; first += width) {
+        smmla_columns(s4, row_pairs, width, first, groups, a, b, acc + 2 * first, accumulate);
+    }
+}
+
+/* One row. The two halves of a column are added once a group, so one of them starts at 0. */
+INLINE void sdot_groups(const bool s4, const armq_groups *groups, const int8_t *a, const int8_t *b,
+                        float *acc, bool accumulate) {
+    const float32x4_t start = vdupq_n_f32(groups->start);
+    const int32x4_t start_bits = vtrn1q_s32(vreinterpretq_s32_f32(start), vdupq_n_s32(0));
+    const char *scales = groups->scales;
+    float32x4_t total[2];
+    UNROLL for (int q = 0; q < 2; q++) {
+        total[q] = accumulate ? vld1q_f32(acc + 4 * q) : vdupq_n_f32(0);
+    }
+    for (int64_t g = 0; g < groups->count; g++) {
+        int32x4_t sum[COLUMN_PAIRS], whole[2];
+        UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) sum[c] = start_bits;
+        for (int64_t step = 0; step < groups->steps; step++) {
+            int8x16_t row = vld1q_s8(a), columns[COLUMN_PAIRS];
+            load_columns(s4, b, columns);
+            a += PAIR;
+            b += step_bytes(s4);
+            UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) {
+                sum[c] = vdotq_s32(sum[c], row, columns[c]);
+            }
+        }
+        UNROLL for (int q = 0; q < 2; q++) whole[q] = vpaddq_s32(sum[2 * q], sum[2 * q + 1]);
+        if (groups->start == 0)
+            armq_group_convert(whole, 2);
+        float32x4_t scale[2];
+        load_scales(s4, scales, scale);
+        scales += scale_bytes(s4);
+        UNROLL for (int q = 0; q < 2; q++) {
+            total[q] = armq_group_add(total[q], whole[q], start, scale[q]);
+        }
+    }
+    UNROLL for (int q = 0; q < 2; q++) vst1q_f32(acc + 4 * q, total[q]);
+}
+
+#define INSTANCE(name, template, ...)                                                              \
+    void armq_i8mm_##name(const armq_groups *groups, const void *a, const void *b, void *acc,      \
+                          bool accumulate) {                                                       \
+        template(__VA_ARGS__, groups, a, b, acc, accumulate);                                      \
+    }
+
+INSTANCE(smmla_8x8_groups, smmla_groups, false, 4, 2)
+INSTANCE(smmla_6x8_groups, smmla_groups, false, 3, 2)
+INSTANCE(smmla_4x8_groups, smmla_groups, false, 2, 4)
+INSTANCE(smmla_2x8_groups, smmla_groups, false, 1, 4)
+INSTANCE(sdot_1x8_groups, sdot_groups, false)
+INSTANCE(smmla_8x8_groups_s4, smmla_groups, true, 4, 2)
+INSTANCE(smmla_6x8_groups_s4, smmla_groups, true, 3, 2)
+INSTANCE(smmla_4x8_groups_s4, smmla_groups, true, 2, 4)
+INSTANCE(smmla_2x8_groups_s4, smmla_groups, true, 1, 4)
+INSTANCE(sdot_1x8_groups_s4, sdot_groups, true)

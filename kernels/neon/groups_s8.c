@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tiles for weights with a scale per group: int32 inside a group, f32 across them. */
+#include "kernels/neon/groups_s8.h"
+
+#include "kernels/common/group_sums.h"
+#include "kernels/neon/panels_s8.h"
+
+/* Scales of a group for four columns; the panel's are eight. */
+INLINE float32x4_t load_scales(const bool s4, const char *scales) {
+    if (!s4)
+        return vld1q_f32((const float *)(const void *)scales);
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16((const uint16_t *)(const void *)scales), 16));
+}
+
+/* Four of the panel's columns for all groups; scales and acc are the first of them. */
+INLINE void smull_columns(const bool s4, const int rows, const armq_groups *groups,
+                          const char *scales, const int8_t *a, const int8_t *b, float *acc,
+                          bool accumulate) {
+    const size_t scale_bytes = s4 ? sizeof(uint16_t) : sizeof(float);
+    const float32x4_t start = vdupq_n_f32(groups->start);
+    /* The four lanes of a sum are added: one of them starts. */
+    const int32x4_t start_bits =
+        vsetq_lane_s32(vgetq_lane_s32(vreinterpretq_s32_f32(start), 0), vdupq_n_s32(0), 0);
+    float32x4_t total[4];
+    UNROLL for (int r = 0; r < rows; r++) {
+        total[r] = accumulate ? vld1q_f32(acc + r * ARMQ_TILE_COLUMNS) : vdupq_n_f32(0);
+    }
+    for (int64_t g = 0; g < groups->count; g++) {
+        int32x4_t sum[4 * COLUMNS], whole[4];
+        UNROLL for (int i = 0; i < rows * COLUMNS; i++) sum[i] = armq_group_start(&start_bits);
+        for (int64_t step = 0; step < groups->steps; step++) {
+            multiply_step(s4, rows, a, b, sum);
+            a += STEP * rows;
+            b += column_bytes(s4) * ARMQ_TILE_COLUMNS;
+        }
+        UNROLL for (int r = 0; r < rows; r++) whole[r] = whole_columns(sum + r * COLUMNS);
+        if (groups->start == 0)
+            armq_group_convert(whole, rows);
+        const float32x4_t scale = load_scales(s4, scales);
+        scales += ARMQ_TILE_COLUMNS * scale_bytes;
+        UNROLL for (int r = 0; r < rows; r++) {
+            total[r] = armq_group_add(total[r], whole[r], start, scale);
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++) vst1q_f32(acc + r * ARMQ_TILE_COLUMNS, total[r]);
+}
+
+INLINE void smull_groups(const bool s4, const int rows, const armq_groups *groups, const int8_t *a,
+                         const int8_t *b, float *acc, bool accumulate) {
+    const size_t scale_bytes = s4 ? sizeof(uint16_t) : sizeof(float);
+    for (int c = 0; c < ARMQ_TILE_COLUMNS; c += COLUMNS)
+        smull_columns(s4, rows, groups, (const char *)groups->scales + (size_t)c * scale_bytes, a,
+                      b + column_bytes(s4) * c, acc + c, accumulate);
+}
+
+#define INSTANCE(name, s4, rows)                                                                   \
+    void armq_neon_##name(const armq_groups *groups, const void *a, const void *b, void *acc,      \
+                          bool accumulate) {                                                       \
+        smull_groups(s4, rows, groups, a, b, acc, accumulate);                                     \
+    }
+
+INSTANCE(smull_4x8_groups, false, 4)
+INSTANCE(smull_3x8_groups, false, 3)
+INSTANCE(smull_2x8_groups, false, 2)
+INSTANCE(smull_1x8_groups, false, 1)
+INSTANCE(smull_4x8_groups_s4, true, 4)
+INSTANCE(smull_3x8_groups_s4, true, 3)
+INSTANCE(smull_2x8_groups_s4, true, 2)
+INSTANCE(smull_1x8_groups_s4, true, 1)
