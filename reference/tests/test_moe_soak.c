@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moe_w8a8 and moe_bf16: an f32 implementation written here, in several orders of its operations
- * and with several activation formulas, must always land inside the intervals. */
+/* moe_w8a8, moe_w4a8 and moe_bf16: an f32 implementation written here, in several orders of its
+ * operations and with several activation formulas, must always land inside the intervals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +12,14 @@
 
 #include "kernels/api/dialects.h"
 #include "reference/formats.h"
-#include "reference/reference.h"
+#include "reference/int4.h"
+#include "reference/tests/int4_orders.h"
 
-enum { TOKENS = 5, HIDDEN = 40, INTER = 48, EXPERTS = 4, TOP = 3, MOST = 96 };
+enum { TOKENS = 5, HIDDEN = 64, INTER = 96, EXPERTS = 4, TOP = 3, MOST = 96, GROUP = 32 };
+
+/* Rows of both weight tensors, and groups in them. */
+enum { ROWS13 = EXPERTS * 2 * INTER, ROWS2 = EXPERTS * HIDDEN };
+enum { GROUPS13 = HIDDEN / GROUP, GROUPS2 = INTER / GROUP };
 
 static uint64_t next_random(void) {
     static uint64_t seed = 0x853c49e6748fea9bu;
@@ -35,6 +40,10 @@ typedef struct {
     float b13[EXPERTS][2 * INTER], b2[EXPERTS][HIDDEN];
     int32_t ids[TOKENS][TOP];
     float weights[TOKENS][TOP];
+    /* int4 only: w13 and w2 packed; zero points and group scales, dense for the groups in use. */
+    uint32_t packed13[ROWS13 * HIDDEN / 8], packed2[ROWS2 * INTER / 8];
+    int8_t z13[ROWS13 * GROUPS13], z2[ROWS2 * GROUPS2];
+    uint16_t g13[ROWS13 * GROUPS13], g2[ROWS2 * GROUPS2];
 } tensors;
 
 static float rounded(armq_dtype dtype, float value) {
@@ -63,6 +72,28 @@ static void fill_weights(tensors *t, bool bf16) {
     }
 }
 
+/* The int8 weights cut down to int4; scales 16 times as large. */
+static void int4_tensor(armq_weight_format format, int64_t rows, int64_t k, int8_t *w,
+                        float *scales, uint32_t *packed, uint16_t *group_scales,
+                        int8_t *zero_points) {
+    int64_t groups = k / GROUP;
+    for (int64_t i = 0; i < rows * k; i++)
+        w[i] = (int8_t)((w[i] & 15) - 8);
+    for (int64_t i = 0; i < rows; i++)
+        scales[i] *= 16;
+    for (int64_t i = 0; i < rows * groups; i++) {
+        float scale = ldexpf(scales[i / groups], (int)(next_random() % 3) - 1);
+        group_scales[i] = armq_f32_to_bf16(scale);
+        zero_points[i] = (int8_t)((int)(next_random() % 16) - 8);
+    }
+    ref_int4_pack(format, w, rows, k, packed);
+}
+
+static void fill_int4(tensors *t, armq_weight_format format) {
+    int4_tensor(format, ROWS13, HIDDEN, t->w13[0][0], t->s13[0], t->packed13, t->g13, t->z13);
+    int4_tensor(format, ROWS2, INTER, t->w2[0][0], t->s2[0], t->packed2, t->g2, t->z2);
+}
+
 static void fill(tensors *t, armq_dtype in, bool bf16) {
     fill_weights(t, bf16);
     for (int m = 0; m < TOKENS; m++) {
@@ -87,6 +118,7 @@ typedef struct {
     int order, form;
     bool fused;
     float sloppy;
+    int int4_order;
 } build;
 
 static float scaled(const build *b, float acc, float s_x, float s_w, float bias) {
@@ -124,7 +156,9 @@ static float whole(const armq_dialect *d, float v) {
 }
 
 /* q - zero point of k values into q; returns the scale. */
-static float quantized(const armq_dialect *d, const float *v, int k, int32_t *q) {
+static float quantized(const armq_dialect *d, const float *v, int k, int32_t *q,
+                       float *zero_point) {
+    *zero_point = 0;
     float least = 0, most = 0;
     for (int i = 0; i < k; i++) {
         least = fminf(least, v[i]);
@@ -142,6 +176,7 @@ static float quantized(const armq_dialect *d, const float *v, int k, int32_t *q)
     zero = rintf(fminf(fmaxf(zero, -128), 127));
     for (int i = 0; i < k; i++)
         q[i] = (int32_t)(fminf(fmaxf(whole(d, v[i] * factor) + zero, -128), 127) - zero);
+    *zero_point = zero;
     return 1 / factor;
 }
 
@@ -172,19 +207,53 @@ static float biased(const soak *s, float y, uint32_t flag, float bias) {
     return s->desc->uses & flag ? y + bias : y;
 }
 
+/* With row n of expert e, whose weights are int4. q: less the zero point. */
+static float int4_product(const soak *s, int which, int e, int n, const int32_t *q,
+                          float zero_point, float s_x, float bias) {
+    const tensors *t = s->t;
+    int k = which ? INTER : HIDDEN, row = e * (which ? HIDDEN : 2 * INTER) + n;
+    int group = s->desc->group_size ? GROUP : k, groups = k / group;
+    const int8_t *w = which ? t->w2[e][n] : t->w13[e][n], *zeros = which ? t->z2 : t->z13;
+    const uint16_t *group_scales = which ? t->g2 : t->g13;
+    int32_t whole_q[MOST];
+    int8_t centered[MOST];
+    float scales[MOST / GROUP] = {which ? t->s2[e][n] : t->s13[e][n]};
+    for (int i = 0; i < k; i++) {
+        int8_t zero = zeros[row * groups + i / group];
+        centered[i] = (int8_t)(w[i] - (s->desc->uses & ARMQ_USES_WEIGHT_ZERO ? zero : 0));
+        whole_q[i] = q[i] + (int32_t)zero_point;
+    }
+    for (int g = 0; s->desc->group_size && g < groups; g++)
+        scales[g] = armq_bf16_to_f32(group_scales[row * groups + g]);
+    const int4_row r = {.q = whole_q,
+                        .zero_point = zero_point,
+                        .s_x = s_x,
+                        .w = centered,
+                        .scales = scales,
+                        .k = k,
+                        .group = group,
+                        .channel = s->desc->group_size == 0,
+                        .bias = bias};
+    return int4_in_order(s->how.int4_order, &r);
+}
+
 /* Rows x k products of one stage: y[n] for n in [0, count). */
 static void stage(const soak *s, int which, int e, const float *v, float *y) {
     const armq_dialect *d = &s->desc->dialect;
     const tensors *t = s->t;
     int k = which ? INTER : HIDDEN, count = which ? HIDDEN : 2 * INTER;
     int32_t q[MOST];
-    float scale = d->quant == ARMQ_QUANT_NONE ? 0 : quantized(d, v, k, q);
+    float zero_point = 0;
+    float scale = d->quant == ARMQ_QUANT_NONE ? 0 : quantized(d, v, k, q, &zero_point);
     uint32_t flag = which ? ARMQ_USES_W2_BIAS : ARMQ_USES_W13_BIAS;
     for (int n = 0; n < count; n++) {
         float bias = which ? t->b2[e][n] : t->b13[e][n], s_w = which ? t->s2[e][n] : t->s13[e][n];
         if (d->quant == ARMQ_QUANT_NONE)
             y[n] = biased(s, dot_bf16(&s->how, v, which ? t->w2_half[e][n] : t->w13_half[e][n], k),
                           flag, bias);
+        else if (s->desc->op == ARMQ_OP_MOE_W4A8)
+            y[n] =
+                int4_product(s, which, e, n, q, zero_point, scale, s->desc->uses & flag ? bias : 0);
         else
             y[n] = scaled(&s->how, dot(q, which ? t->w2[e][n] : t->w13[e][n], k), scale, s_w,
                           s->desc->uses & flag ? bias : 0);
@@ -262,7 +331,7 @@ static void judge_row(const soak *s, int m, const ref_interval *wanted, int64_t 
     soak now = *s;
     for (int i = 0; i < 12; i++) {
         float y[HIDDEN];
-        now.how = (build){i % 3, i % 2, i / 2 % 2, sloppy[i % 5]};
+        now.how = (build){i % 3, i % 2, i / 2 % 2, sloppy[i % 5], i % INT4_ORDERS};
         compute(&now, m, y);
         for (int n = 0; n < HIDDEN; n++) {
             float got = 0; /* room for any dtype */
@@ -287,14 +356,26 @@ static void judge_row(const soak *s, int m, const ref_interval *wanted, int64_t 
 }
 
 static void soak_once(armq_desc *desc, tensors *t, quality *q) {
-    bool bf16 = desc->op == ARMQ_OP_MOE_BF16;
+    bool bf16 = desc->op == ARMQ_OP_MOE_BF16, int4 = desc->op == ARMQ_OP_MOE_W4A8;
     fill(t, desc->in, bf16);
+    if (int4)
+        fill_int4(t, desc->format);
     armq_weights w13 = {.size = sizeof w13, .w = t->w13, .scales = t->s13, .bias = t->b13};
     armq_weights w2 = {.size = sizeof w2, .w = t->w2, .scales = t->s2, .bias = t->b2};
     if (bf16) {
         w13.w = t->w13_half;
         w2.w = t->w2_half;
         w13.scales = w2.scales = NULL;
+    }
+    if (int4) {
+        w13.w = t->packed13;
+        w2.w = t->packed2;
+        w13.zero_points = desc->uses & ARMQ_USES_WEIGHT_ZERO ? t->z13 : NULL;
+        w2.zero_points = desc->uses & ARMQ_USES_WEIGHT_ZERO ? t->z2 : NULL;
+    }
+    if (desc->group_size) {
+        w13.scales = t->g13;
+        w2.scales = t->g2;
     }
     ref_problem problem = {.desc = desc, .weights = {&w13, &w2}};
     problem.x = desc->in == ARMQ_DTYPE_F32 ? (const void *)t->x : t->x_half;
@@ -335,16 +416,20 @@ static quality *soak_dialect(armq_desc desc, const char *name) {
     for (int i = 0; i < 6; i++) {
         desc.uses = i % 2 ? ARMQ_USES_W13_BIAS | ARMQ_USES_W2_BIAS : 0;
         desc.uses |= i % 3 == 2 ? ARMQ_USES_WEIGHT_ON_INPUT : 0;
+        if (desc.op == ARMQ_OP_MOE_W4A8) {
+            desc.uses |= i / 2 % 2 ? ARMQ_USES_WEIGHT_ZERO : 0;
+            desc.format = i / 3 ? ARMQ_WEIGHT_S4_WORD8 : ARMQ_WEIGHT_S4_LOW;
+        }
         desc.bias_dtype = i % 2 ? ARMQ_DTYPE_F32 : ARMQ_DTYPE_NONE;
         soak_once(&desc, t, q);
     }
     qsort(q->half, (size_t)q->count, sizeof q->half[0], ascending);
-    print_message("%s, activation %d, dtype %d: median half-width %.1e of rms, %lld flips in %lld "
-                  "rows, ambiguous %.1f %%, usage %.2f\n",
-                  name, (int)desc.dialect.activation, (int)desc.in,
-                  q->half[q->count / 2] / sqrt(q->squares / (double)q->judged), (long long)q->flips,
-                  (long long)q->judged / HIDDEN, 100.0 * (double)q->ambiguous / (double)q->judged,
-                  q->usage);
+    print_message(
+        "%s, group %d, activation %d, dtype %d: median half-width %.1e of rms, %lld flips in %lld "
+        "rows, ambiguous %.1f %%, usage %.2f\n",
+        name, (int)desc.group_size, (int)desc.dialect.activation, (int)desc.in,
+        q->half[q->count / 2] / sqrt(q->squares / (double)q->judged), (long long)q->flips,
+        (long long)q->judged / HIDDEN, 100.0 * (double)q->ambiguous / (double)q->judged, q->usage);
     free(t);
     return q;
 }
@@ -400,12 +485,32 @@ static void soak_asymmetric(void **state) {
         }
 }
 
+/* As production has it, and symmetric. */
+static void soak_int4(void **state) {
+    (void)state;
+    for (int i = 0; i < 24; i++) {
+        armq_dtype in = dtypes[i % 3];
+        armq_desc desc = description("vllm-w8a8", in, ARMQ_ACT_SILU);
+        desc.op = ARMQ_OP_MOE_W4A8;
+        desc.group_size = i / 3 % 2 ? GROUP : 0;
+        desc.scale_dtype = desc.group_size ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F32;
+        assert_true(armq_dialect_preset("vllm-w4a8", desc.op, in, desc.group_size,
+                                        i / 6 % 2 ? ARMQ_ACT_SWIGLUOAI : ARMQ_ACT_SILU,
+                                        &desc.dialect, NULL));
+        if (i / 12)
+            desc.dialect.quant = ARMQ_QUANT_SYMMETRIC;
+        quality *q = soak_dialect(desc, i / 12 ? "int4, symmetric" : "vllm-w4a8");
+        assert_true(median_over_rms(q) <= 2e-5);
+        assert_true(in != ARMQ_DTYPE_F32 || (q->usage > 0.05 && q->usage <= 0.9));
+        free(q);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(soak_vllm),
-        cmocka_unit_test(soak_sglang),
-        cmocka_unit_test(soak_bf16),
-        cmocka_unit_test(soak_asymmetric),
+        cmocka_unit_test(soak_vllm), cmocka_unit_test(soak_sglang),
+        cmocka_unit_test(soak_bf16), cmocka_unit_test(soak_asymmetric),
+        cmocka_unit_test(soak_int4),
     };
     return cmocka_run_group_tests_name("moe soak", tests, NULL, NULL);
 }
