@@ -22,4 +22,18 @@ model-tiles: $(MODEL_PARTS) ## fails when a tile is below its modelled target
 model-short: $(MODEL_PARTS)
 	@$(model_run) --suite short --json $(MODEL)/short.json
 
-lint-tidy: $(LINT)/tidy/$(PLUGIN_SRC)
+# Programs that the model's tests count: position-independent, and not.
+MODEL_TESTS := $(MODEL)/tests/loop-pie $(MODEL)/tests/loop-static
+MODEL_TEST_SRC := perf/model/tests/loop.c
+
+$(MODEL)/tests/loop-pie: MODEL_LINK := -fPIE -pie
+$(MODEL)/tests/loop-static: MODEL_LINK := -fno-pie -no-pie -static
+$(MODEL_TESTS): $(MODEL_TEST_SRC) perf/model/marks.h $(BUILD)/aarch64/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC_aarch64) $(CFLAGS) $(CPPFLAGS) $(MODEL_LINK) -o $@ $<
+
+.PHONY: model-test
+model-test: $(MODEL_PARTS) $(MODEL_TESTS) $(BUILD)/aarch64/broken/libforget_bias.so ## unit tests of the model
+	@ARMQ_BUILD=$(BUILD) $(PYTHON) -B -m unittest discover -s perf/model/tests
+
+lint-tidy: $(LINT)/tidy/$(PLUGIN_SRC) $(LINT)/tidy/$(MODEL_TEST_SRC)

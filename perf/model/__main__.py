@@ -18,7 +18,7 @@ from perf.model.cores import BY_NAME, CORES
 from perf.model.mca import Mca, McaError
 from perf.model.modelled import model_all
 from perf.model.runner import Runner, RunError
-from perf.model.targets import MET, MISSED, TARGETS, judge
+from perf.model.targets import ABSENT, MET, MISSED, TARGETS, judge
 
 
 @dataclass
@@ -110,7 +110,14 @@ def show_details(options, modelled, costs):
 def summary(verdicts):
     states = [v.state for v in verdicts]
     return (f"targets: {states.count(MET)} met, {states.count(MISSED)} not met, "
-            f"{len(states) - states.count(MET) - states.count(MISSED)} not available")
+            f"{states.count(ABSENT)} not available")
+
+
+def tally(verdicts):
+    """In the words of other tests."""
+    states = [v.state for v in verdicts]
+    return (f"{states.count(MET)} passed, {states.count(MISSED)} failed, "
+            f"{states.count(ABSENT)} skipped")
 
 
 def show(options, answer, costs):
@@ -151,7 +158,10 @@ def main(arguments=None):
     show(options, answer, costs)
     if not answer.modelled:
         return 2
-    return int(options.strict and any(v.state == MISSED for v in answer.verdicts))
+    if not options.strict:
+        return 0
+    print(tally(answer.verdicts))
+    return int(any(v.state == MISSED for v in answer.verdicts))
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def _symbols(path, *options):
                          capture_output=True, text=True).stdout
     rows = (line.split(None, 2) for line in out.splitlines())
     # $x and its like mark code and data, they are no functions.
-    return [(int(address, 16), name) for address, kind, name in rows
+    return [(int(address, 16), name.split("@")[0]) for address, kind, name in rows
             if kind in "tTwWiI" and not name.startswith("$")]
 
 

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole way from a case to tables and JSON, under the emulator."""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from perf.model import __main__ as command
+from perf.model.modelled import problem
+from perf.model.runner import Job, Runner, RunError
+from perf.model.targets import Target, rate
+from reports.load import load_bench
+
+BUILD = os.environ.get("ARMQ_BUILD", "build")
+CASE = "linear_w8a8 tokens=9 n=24 k=64"
+BASE = "linear_bf16 tokens=9 n=24 k=64"
+
+
+def run(*arguments):
+    """(exit status, standard output, standard error)"""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = command.main(["--build", BUILD, *arguments])
+        except SystemExit as error:
+            status = error.code
+    return status, out.getvalue(), err.getvalue()
+
+
+class Answers(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+
+    def test_two_runs_give_the_same_bytes(self):
+        texts = []
+        for i, environment in enumerate(({}, {"SOME_VARIABLE": "x" * 3000})):
+            path = self.directory / f"{i}.json"
+            with mock.patch.dict(os.environ, environment):
+                status, out, err = run("--jobs", str(i + 1), "--json", str(path),
+                                       "--provider", "i8mm,dotprod,bf16", CASE, BASE,
+                                       CASE + " threads=3")
+            self.assertEqual(status, 0, err)
+            texts.append((out, path.read_bytes()))
+        self.assertEqual(texts[0], texts[1])
+
+    def test_json_is_read_as_a_benchmark_that_is_no_performance(self):
+        path = self.directory / "model.json"
+        status, out, err = run("--json", str(path), "--provider", "i8mm,bf16", CASE, BASE)
+        self.assertEqual(status, 0, err)
+        self.assertIn("Modelled, not measured", out)
+        bench = load_bench(path)
+        self.assertFalse(bench.time_is_performance)
+        row = {(row.provider, row.case.split()[0]): row for row in bench.rows}[
+            "i8mm@neoverse-n2", "linear_w8a8"]
+        self.assertIn("modelled on neoverse-n2", row.label)
+        self.assertIsNone(row.error)
+        n = row.counters
+        self.assertEqual(n["MAC"], 9 * 24 * 64)
+        # x, y: bf16; w: int8; scales: f32
+        self.assertEqual(n["bytes"], 9 * 64 * 2 + 9 * 24 * 2 + 24 * 64 + 24 * 4)
+        self.assertAlmostEqual(n["instructions/MAC"] * n["MAC"], n["instructions"])
+        self.assertAlmostEqual(n["modelled MAC/cycle"] * n["modelled cycles"], n["MAC"])
+        self.assertEqual(n["modelled cycles"],
+                         max(n["modelled compute cycles"], n["modelled memory cycles"]))
+        self.assertAlmostEqual(row.seconds[0] * 3.2e9, n["modelled cycles"], delta=1e-3)
+        self.assertEqual(n["issue limit MAC/cycle"], 64)
+        self.assertAlmostEqual(n["modelled % of issue limit"],
+                               100 * n["modelled MAC/cycle"] / 64)
+        self.assertGreaterEqual(n["covered"], 0.99)
+        self.assertGreater(n["modelled speed-up over bf16"], 0)
+        data = json.loads(path.read_text(encoding="utf-8"))
+        self.assertEqual(data["context"]["armq_caches"], f"{2**16} {2**20} {2**25}")
+        # The bf16 provider has no int8, and the i8mm one no bf16.
+        self.assertEqual([(row["provider"], row["case"].split()[0])
+                          for row in data["not_available"]],
+                         [("bf16", "linear_w8a8"), ("i8mm", "linear_bf16")])
+
+    def test_threads_share_the_work(self):
+        path = self.directory / "model.json"
+        case = "gemm_s8s8s32 tokens=64 n=128 k=256"
+        status, _, err = run("--json", str(path), "--provider", "dotprod", case + " threads=1,4")
+        self.assertEqual(status, 0, err)
+        rows = [row for row in json.loads(path.read_text(encoding="utf-8"))["benchmarks"]
+                if "neoverse-n1" in row["name"]]
+        one, four = (row["modelled compute cycles"] for row in rows)
+        self.assertLess(four, 0.28 * one)
+        self.assertGreater(four, 0.25 * one)
+        self.assertAlmostEqual(rows[0]["instructions"], rows[1]["instructions"],
+                               delta=0.02 * rows[0]["instructions"])
+
+    def test_hot_functions_and_blocks(self):
+        status, out, _ = run("--provider", "i8mm", "--core", "N2", "--hot", "3", "--blocks", "2",
+                             "gemm_s8s8s32 tokens=8 n=8 k=512")
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r"smmla_8x8 +\d+ ")
+        self.assertIn("    smmla v", out)
+        self.assertNotIn(" V2 ", out)
+
+    def test_usage_and_wrong_answers(self):
+        for arguments, text in ((["--provider", "i8mm", "linear_w8a8 tokens=zork n=1 k=1"],
+                                 "zork"),
+                                (["--provider", "zork", CASE], "no provider 'zork'"),
+                                (["--core", "N7", CASE], "no core 'N7'"),
+                                (["--provider", f"{BUILD}/aarch64/broken/libforget_bias.so",
+                                  CASE + " bias=f32"], "wrong answer")):
+            status, out, err = run(*arguments)
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn(text, err)
+
+    def test_strict_fails_when_a_target_is_missed(self):
+        for goal, wanted in ((1, 0), (65, 1)):
+            target = Target("a target", ("N2",), True, goal, "MAC/cycle", (("i8mm", CASE),), rate,
+                            tile=True)
+            with mock.patch.object(command, "TARGETS", (target,)):
+                status, out, err = run("--suite", "tiles", "--strict")
+                self.assertEqual(status, wanted, err)
+                self.assertIn("NOT MET" if wanted else "  met", out)
+                self.assertTrue(out.endswith("0 passed, 1 failed, 0 skipped\n" if wanted else
+                                             "1 passed, 0 failed, 0 skipped\n"), out)
+                self.assertEqual(run("--suite", "tiles")[0], 0)
+
+
+class Running(unittest.TestCase):
+    def test_lists_are_expanded_as_armq_bench_does(self):
+        jobs = Runner(BUILD).expand(["i8mm", "neon"], ["linear_w8a8 tokens=1,2 n=8 k=16"])
+        self.assertEqual(jobs, [
+            Job("i8mm", "linear_w8a8 tokens=1 n=8 k=16 seed=1", 128),
+            Job("neon", "linear_w8a8 tokens=1 n=8 k=16 seed=1", 128),
+            Job("i8mm", "linear_w8a8 tokens=2 n=8 k=16 seed=1", 256),
+            Job("neon", "linear_w8a8 tokens=2 n=8 k=16 seed=1", 256)])
+
+    def test_the_library_of_a_user(self):
+        job = Job(f"{BUILD}/aarch64/broken/libforget_bias.so", CASE + " seed=1", 1)
+        counted = Runner(BUILD).run(job, 0)
+        self.assertGreater(counted.instructions, 9 * 24 * 64)
+        functions = {block.function for times in counted.segments.values() for block in times}
+        self.assertTrue(any(name.startswith("libforget_bias.so:") for name in functions))
+
+    def test_one_that_does_not_run_stops_the_rest(self):
+        with self.assertRaisesRegex(RunError, "zork"):
+            Runner(BUILD).run_all([Job("zork", CASE, 1)], 1)
+
+    def test_problems(self):
+        same = problem("linear_w8a8 tokens=1 n=8 k=16 dialect=sglang-w8a8 seed=1")
+        self.assertEqual(same, problem("linear_bf16 tokens=1 n=8 k=16 seed=1"))
+        self.assertNotEqual(same, problem("linear_bf16 tokens=2 n=8 k=16 seed=1"))
+        self.assertNotEqual(same, problem("moe_bf16 tokens=1 n=8 k=16 seed=1"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets are seen to be met, missed and not available."""
+
+import unittest
+from collections import Counter
+from types import SimpleNamespace
+
+from perf.model.estimate import Function, Loop
+from perf.model.targets import (ABSENT, MET, MISSED, TARGETS, Target, instructions_per_mac, judge,
+                                loop_share, rate, rate_share, speed_up, tile_share, weight_bytes)
+
+
+def row(macs=6400, cycles=100.0, peak=64, tile_cycles=100.0, tile_macs=6400, instructions=640,
+        packed=1000, loop=None):
+    """A Modelled with the same estimate on every core."""
+    estimate = SimpleNamespace(cycles=cycles, peak=peak, loop=loop,
+                               functions=[Function("tile", 1, tile_cycles, tile_macs)])
+    return SimpleNamespace(macs=macs, instructions=instructions, touched={"packed": packed},
+                           on=lambda core: estimate)
+
+
+class Values(unittest.TestCase):
+    def test_tile(self):
+        self.assertAlmostEqual(tile_share([row(tile_cycles=105)], "N2"), 100 / 1.05)
+        # Padding is no work, and what another function multiplied is not the tile's.
+        self.assertAlmostEqual(tile_share([row(tile_macs=9999)], "N2"), 100)
+        self.assertAlmostEqual(tile_share([row(tile_macs=3200, tile_cycles=50)], "N2"), 100)
+        self.assertAlmostEqual(tile_share([row(), row(tile_cycles=200)], "N2"), 50)
+
+    def test_rates(self):
+        self.assertEqual(rate([row(cycles=100), row(cycles=128)], "N2"), 50)
+        self.assertEqual(speed_up([row(cycles=50), row(cycles=100)], "N2"), 2)
+        self.assertEqual(rate_share([row(cycles=125), row(cycles=100)], "N2"), 80)
+        self.assertEqual(weight_bytes([row(packed=2000), row(packed=1000)], "N2"), 2)
+        self.assertEqual(instructions_per_mac([row(), row(instructions=1280)], "N2"), 0.2)
+
+    def test_loop(self):
+        loop = Loop("tile", (), 12.0, 10.0, 8.0, 9.5)
+        self.assertAlmostEqual(loop_share([row(loop=loop)], "N2"), 95)
+
+
+class Verdicts(unittest.TestCase):
+    def judge(self, goal, at_least=True, answer=None):
+        target = Target("what", ("N2", "V2"), at_least, goal, "MAC/cycle", (("i8mm", "a case"),),
+                        rate)
+        return judge(target, lambda provider, line: answer or [row()])
+
+    def states(self, *arguments, **keywords):
+        return [verdict.state for verdict in self.judge(*arguments, **keywords)]
+
+    def test_met_and_missed(self):
+        self.assertEqual(self.states(63.9), [MET, MET])
+        self.assertEqual(self.states(64), [MET, MET])
+        self.assertEqual(self.states(64.1), [MISSED, MISSED])
+        self.assertEqual(self.states(64.1, at_least=False), [MET, MET])
+        self.assertEqual(self.states(64, at_least=False), [MET, MET])
+        self.assertEqual(self.states(63.9, at_least=False), [MISSED, MISSED])
+
+    def test_what_a_provider_refuses_is_never_met(self):
+        for goal in (0, 1e9):
+            verdicts = self.judge(goal, answer="it does not do that")
+            self.assertEqual([v.state for v in verdicts], [ABSENT, ABSENT])
+            self.assertEqual(verdicts[0].reason, "i8mm: it does not do that")
+            self.assertIsNone(verdicts[0].value)
+
+    def test_a_value_that_is_no_number_is_not_met(self):
+        self.assertEqual(self.states(1, answer=[row(macs=float("nan"))]), [MISSED, MISSED])
+        self.assertEqual(self.states(1, at_least=False, answer=[row(macs=float("nan"))]),
+                         [MISSED, MISSED])
+
+    def test_every_target_can_be_missed(self):
+        """Each target of the table, on rows that are ten times too slow, or just bad."""
+        bad = Loop("tile", (), 12.0, 10.0, 1.0, 1.0)
+        slow = row(cycles=1e5, tile_cycles=1e5, instructions=10**6, loop=bad)
+        for target in TARGETS:
+            rows = {case: [slow] for case in target.cases}
+            found = judge(target, lambda provider, line, rows=rows: rows[provider, line])
+            if target.value is rate_share:  # the second may not be as slow
+                rows[target.cases[1]] = [row()]
+                found = judge(target, lambda provider, line, rows=rows: rows[provider, line])
+            with self.subTest(target.what):
+                self.assertEqual(Counter(v.state for v in found), {MISSED: len(target.cores)})
+
+
+if __name__ == "__main__":
+    unittest.main()
