@@ -11,7 +11,7 @@ enum { INT4_ORDERS = 9 };
 /* q [k] with its zero point and scale; w [k]: weights less their zero points; scales [k / group],
  * or one if group = k and `channel`. bias is added in any case (0: none). */
 typedef struct {
-    const int32_t *q;
+    const int8_t *q;
     float zero_point, s_x;
     const int8_t *w;
     const float *scales;
