@@ -133,23 +133,20 @@ static void judge(const setup *s, const int4_row *row, const ref_interval *wante
     q->squares += wanted->mid * wanted->mid;
 }
 
-static void soak_row(const setup *s, int64_t m, const ref_interval *wanted, quality *q) {
+static void soak_row(const setup *s, int64_t m, const ref_interval *wanted, quality *found) {
     const tensors *t = s->t;
     const armq_desc *d = &s->desc;
     int64_t k = d->k, groups = ref_groups(d, k);
-    int8_t q8[LONGEST], w[LONGEST];
-    int32_t q32[LONGEST];
+    int8_t q[LONGEST], w[LONGEST];
     const char *x = (const char *)t->x + m * k * (d->in == ARMQ_DTYPE_F32 ? 4 : 2);
-    ref_row_quant quant = ref_quantize_row(&d->dialect, d->in, x, k, q8);
-    for (int64_t i = 0; i < k; i++)
-        q32[i] = q8[i];
+    ref_row_quant quant = ref_quantize_row(&d->dialect, d->in, x, k, q);
     for (int64_t n = 0; n < CHANNELS; n++) {
         for (int64_t i = 0; i < k; i++) {
             int8_t zero = t->zero_points[n * groups + i * groups / k];
             w[i] = (int8_t)(t->w[n * k + i] - (d->uses & ARMQ_USES_WEIGHT_ZERO ? zero : 0));
         }
         const int4_row row = {
-            .q = q32,
+            .q = q,
             .zero_point = (float)quant.zero_point,
             .s_x = quant.scale,
             .w = w,
@@ -158,7 +155,7 @@ static void soak_row(const setup *s, int64_t m, const ref_interval *wanted, qual
             .group = (int)(k / groups),
             .channel = d->group_size == 0,
             .bias = d->uses & ARMQ_USES_BIAS ? (float)armq_load(d->bias_dtype, t->bias, n) : 0};
-        judge(s, &row, &wanted[n], q);
+        judge(s, &row, &wanted[n], found);
     }
 }
 

@@ -215,13 +215,12 @@ static float int4_product(const soak *s, int which, int e, int n, const int32_t 
     int group = s->desc->group_size ? GROUP : k, groups = k / group;
     const int8_t *w = which ? t->w2[e][n] : t->w13[e][n], *zeros = which ? t->z2 : t->z13;
     const uint16_t *group_scales = which ? t->g2 : t->g13;
-    int32_t whole_q[MOST];
-    int8_t centered[MOST];
+    int8_t whole_q[MOST], centered[MOST];
     float scales[MOST / GROUP] = {which ? t->s2[e][n] : t->s13[e][n]};
     for (int i = 0; i < k; i++) {
         int8_t zero = zeros[row * groups + i / group];
         centered[i] = (int8_t)(w[i] - (s->desc->uses & ARMQ_USES_WEIGHT_ZERO ? zero : 0));
-        whole_q[i] = q[i] + (int32_t)zero_point;
+        whole_q[i] = (int8_t)(q[i] + (int32_t)zero_point);
     }
     for (int g = 0; s->desc->group_size && g < groups; g++)
         scales[g] = armq_bf16_to_f32(group_scales[row * groups + g]);
