@@ -304,6 +304,10 @@ ANSWERS(unknown_claims, support->claims = UINT32_MAX)
 ANSWERS(negative_tile, support->tile_m = -5)
 ANSWERS(endless_name, memset(support->kernel, 'k', sizeof support->kernel))
 ANSWERS(lies_about_max_k, support->max_k = INT64_MAX)
+ANSWERS(calls_it_invalid, status = ARMQ_INVALID_ARGUMENT)
+ANSWERS(wants_too_much, support->workspace_bytes = (size_t)1 << 45)
+ANSWERS(wants_too_much_for_threads,
+        support->workspace_bytes = d->max_threads > 1 ? (size_t)1 << 45 : support->workspace_bytes)
 
 /* Takes any K, and its accumulator is an int32 nevertheless. */
 static armq_status unlimited(const armq_desc *d, armq_support *support) {
@@ -415,6 +419,7 @@ static const struct {
     {"value", LINEAR, .query = unknown_claims, .words = "are unknown"},
     {"value", LINEAR, .query = negative_tile, .words = "tiles of -5 x"},
     {"value", LINEAR, .query = endless_name, .words = "without an end"},
+    {"value", LINEAR, .query = calls_it_invalid, .words = "where only ARMQ_OK and"},
     {"arguments", LINEAR, .query = lies_about_max_k, .words = "and refuses k = 2147483647"},
     {"extremes", LINEAR, .query = unlimited, .run = wraps, .pack = packs_start,
      .words = "data=extremes with the longest k"},
@@ -542,6 +547,22 @@ static void a_refused_case_is_skipped_with_the_reason(void **state) {
         assert_int_equal(result.checks[i].status, CHECK_NOT_RUN);
 }
 
+/* Nothing is known of the provider then, and the reason says so; it is neither right nor wrong. */
+static void what_memory_does_not_suffice_for_is_skipped(void **state) {
+    (void)state;
+    armq_provider provider = naive_provider;
+    provider.query = wants_too_much;
+    judge_line(LINEAR, &provider);
+    assert_int_equal(result.status, CASE_SKIPPED);
+    assert_non_null(strstr(result.reason, "not enough memory"));
+    provider.query = wants_too_much_for_threads;
+    judge_line(LINEAR, &provider);
+    assert_int_equal(result.status, CASE_SKIPPED);
+    assert_non_null(strstr(result.reason, "threads: not enough memory"));
+    assert_int_equal(of("threads")->status, CHECK_SKIPPED);
+    assert_int_equal(of("batch")->status, CHECK_PASSED);
+}
+
 static void only_selected_checks_run(void **state) {
     (void)state;
     armq_case c = parsed(LINEAR);
@@ -611,6 +632,7 @@ int main(void) {
         cmocka_unit_test(correct_providers_pass),
         cmocka_unit_test(without_claims_bits_may_differ_but_not_values),
         cmocka_unit_test(a_refused_case_is_skipped_with_the_reason),
+        cmocka_unit_test(what_memory_does_not_suffice_for_is_skipped),
         cmocka_unit_test(only_selected_checks_run),
         cmocka_unit_test(one_accumulator_of_many_is_found),
         cmocka_unit_test(large_cases_are_judged_too),

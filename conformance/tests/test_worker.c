@@ -120,9 +120,12 @@ static void going_on_is_no_hang(void **state) {
     (void)state;
     worker w = start(wait_for_ever);
     w.patience_ns = INT64_C(150000000);
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < 45; i++) {
         assert_int_equal(worker_check_hang(&w), WORKER_RUNNING);
-        w.shared->steps++;
+        if (i < 20)
+            w.shared->steps++;
+        else
+            w.shared->check = i; /* the next check is progress as well */
         pause_ms(10);
     }
     watch_set_timeout(100);
