@@ -14,6 +14,7 @@
 #include "kernels/api/features.h"
 #include "kernels/api/names.h"
 #include "kernels/tests/problem.h"
+#include "kernels/tests/s4.h"
 #include "reference/formats.h"
 
 static double uniform(uint64_t *state) { return (int32_t)random_u32(state) * 0x1p-31; }
@@ -24,18 +25,25 @@ static double uniform(uint64_t *state) { return (int32_t)random_u32(state) * 0x1
 static armq_desc describe(moe_spec spec) {
     armq_desc d = {.size = sizeof d, .abi = ARMQ_ABI_VERSION, .op = spec.op};
     const char *why = "";
-    if (!armq_dialect_preset(spec.dialect, spec.op, spec.dtype, 0, spec.activation, &d.dialect,
-                             &why))
+    const bool bf16 = spec.op == ARMQ_OP_MOE_BF16, s4 = spec.op == ARMQ_OP_MOE_W4A8;
+    /* The dialect of int4 has no gelu; kernels have it with all of its other properties. */
+    const bool gelu = spec.activation == ARMQ_ACT_GELU || spec.activation == ARMQ_ACT_GELU_TANH;
+    if (!armq_dialect_preset(spec.dialect, spec.op, spec.dtype, spec.group_size,
+                             s4 && gelu ? ARMQ_ACT_SILU : spec.activation, &d.dialect, &why))
         fail_msg("%s: %s", spec.dialect, why);
-    const bool bf16 = spec.op == ARMQ_OP_MOE_BF16;
+    d.dialect.activation = spec.activation;
     d.tokens = spec.tokens;
     d.hidden = spec.hidden, d.intermediate = spec.intermediate;
     d.experts = spec.experts, d.top_k = spec.top_k;
     d.in = d.out = spec.dtype;
     d.bias_dtype = spec.bias;
-    d.scale_dtype = bf16 ? ARMQ_DTYPE_NONE : ARMQ_DTYPE_F32;
-    d.format = bf16 ? ARMQ_WEIGHT_BF16 : ARMQ_WEIGHT_S8;
-    d.uses = spec.uses;
+    d.scale_dtype = bf16 ? ARMQ_DTYPE_NONE : spec.group_size ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F32;
+    d.format = bf16         ? ARMQ_WEIGHT_BF16
+               : !s4        ? ARMQ_WEIGHT_S8
+               : spec.word8 ? ARMQ_WEIGHT_S4_WORD8
+                            : ARMQ_WEIGHT_S4_LOW;
+    d.group_size = spec.group_size;
+    d.uses = spec.uses | (spec.zero_points ? ARMQ_USES_WEIGHT_ZERO : 0);
     if (spec.bias != ARMQ_DTYPE_NONE)
         d.uses |= ARMQ_USES_W13_BIAS | ARMQ_USES_W2_BIAS;
     d.max_threads = spec.max_threads ? spec.max_threads : 1;
@@ -43,23 +51,35 @@ static armq_desc describe(moe_spec spec) {
     return d;
 }
 
-static armq_weights weights_of(const armq_desc *d, int64_t n, int64_t k, uint64_t *state) {
+static bool is_s4(const armq_desc *d) {
+    return d->format == ARMQ_WEIGHT_S4_LOW || d->format == ARMQ_WEIGHT_S4_WORD8;
+}
+
+static void fill(const armq_desc *d, armq_weights *weights, size_t rows, int64_t k,
+                 uint64_t *state) {
     const bool bf16 = d->format == ARMQ_WEIGHT_BF16;
-    const size_t rows = (size_t)(d->experts * n);
-    armq_weights weights = {.size = sizeof weights};
     char *w = guarded(rows * (size_t)k * (bf16 ? 2 : 1), 2, 0);
-    for (int64_t i = 0; i < d->experts * n * k; i++) {
+    for (int64_t i = 0; i < (int64_t)rows * k; i++) {
         if (bf16)
             armq_store(ARMQ_DTYPE_BF16, w, i,
                        armq_round_to(ARMQ_DTYPE_BF16, uniform(state) / sqrt((double)k)));
         else
             w[i] = (char)random_u32(state);
     }
-    weights.w = w;
+    weights->w = w;
     float *scales = bf16 ? NULL : guarded(rows * 4, 4, 0);
     for (size_t i = 0; scales && i < rows; i++)
         scales[i] = 0.01f * (float)(1 + i % 5) / sqrtf((float)(k + 1));
-    weights.scales = scales;
+    weights->scales = scales;
+}
+
+static armq_weights weights_of(const armq_desc *d, int64_t n, int64_t k, uint64_t *state) {
+    const size_t rows = (size_t)(d->experts * n);
+    armq_weights weights = {.size = sizeof weights};
+    if (is_s4(d))
+        s4_fill(d, &weights, (int64_t)rows, k, 0.1 / sqrt((double)k + 1), state);
+    else
+        fill(d, &weights, rows, k, state);
     const size_t element = armq_dtype_bytes(d->bias_dtype); /* 0: no bias */
     char *bias = guarded(rows * element, element ? element : 1, 0);
     for (size_t i = 0; bias && i < rows; i++)
@@ -103,25 +123,32 @@ size_t moe_y_bytes(const moe_problem *p) {
     return (size_t)((d->tokens - 1) * p->y_stride + d->hidden) * armq_dtype_bytes(d->out);
 }
 
-/* One expert after the other, the last one first: each must find its own place. */
+/* Two experts at a time and one, the last ones first: each must find its own place. */
 static void *pack(const armq_provider *provider, const moe_problem *p, int32_t which,
                   const armq_support *support) {
     const armq_desc *d = &p->desc;
     const armq_weights *all = which == 0 ? &p->w13 : &p->w2;
     const int64_t n = which == 0 ? 2 * d->intermediate : d->hidden;
     const int64_t k = which == 0 ? d->hidden : d->intermediate;
-    const size_t element = d->format == ARMQ_WEIGHT_BF16 ? 2 : 1;
+    const int64_t row_bytes = is_s4(d)                        ? s4_row_bytes(d, k)
+                              : d->format == ARMQ_WEIGHT_BF16 ? 2 * k
+                                                              : k;
+    const int64_t scales = n * (d->group_size ? k / d->group_size : 1);
     char *packed = guarded(support->packed_bytes[which], support->packed_align, 0x5a);
-    for (int64_t e = d->experts - 1; e >= 0; e--) {
+    for (int64_t end = d->experts, e; end > 0; end = e) {
+        e = end > 1 ? end - 2 : 0;
         armq_weights one = *all;
         if (one.w)
-            one.w = (const char *)all->w + (size_t)(e * n * k) * element;
+            one.w = (const char *)all->w + e * n * row_bytes;
         if (one.scales)
-            one.scales = (const float *)all->scales + e * n;
+            one.scales =
+                (const char *)all->scales + (size_t)(e * scales) * armq_dtype_bytes(d->scale_dtype);
+        if (one.zero_points)
+            one.zero_points = all->zero_points + e * scales;
         if (one.bias)
             one.bias = (const char *)all->bias + (size_t)(e * n) * armq_dtype_bytes(d->bias_dtype);
         char *to = packed ? packed + (size_t)e * support->packed_expert_stride[which] : NULL;
-        assert_int_equal(provider->pack(d, which, e, e + 1, &one, to), ARMQ_OK);
+        assert_int_equal(provider->pack(d, which, e, end, &one, to), ARMQ_OK);
     }
     return packed;
 }
@@ -190,16 +217,23 @@ static double bias_at(const moe_problem *p, const armq_weights *weights, int64_t
     return weights->bias ? armq_load(p->desc.bias_dtype, weights->bias, row) : 0;
 }
 
-/* One output of expert-major row `row`. */
+/* One output of expert-major row `row`; in *step what an integer off by one adds at most. */
 static double product(const moe_problem *p, const armq_weights *weights, int64_t row,
-                      const double *x, double scale, int64_t k) {
-    const bool bf16 = p->desc.format == ARMQ_WEIGHT_BF16;
+                      const double *x, double scale, int64_t k, double *step) {
+    const armq_desc *d = &p->desc;
+    const bool bf16 = d->format == ARMQ_WEIGHT_BF16, s4 = is_s4(d);
     double sum = 0;
-    for (int64_t i = 0; i < k; i++)
-        sum += x[i] * armq_load(bf16 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_S8, weights->w, row * k + i);
-    if (!bf16)
-        sum *= scale * (double)((const float *)weights->scales)[row];
-    return sum + bias_at(p, weights, row);
+    for (int64_t i = 0; i < k; i++) {
+        const double w =
+            s4 ? s4_value(d, weights, k, row, i)
+               : armq_load(bf16 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_S8, weights->w, row * k + i);
+        const double unit = bf16 ? 1
+                            : s4 ? (double)s4_scale(d, weights, k, row, i)
+                                 : (double)((const float *)weights->scales)[row];
+        sum += x[i] * w * unit;
+        *step = fmax(*step, scale * unit * (s4 ? 15 : 128));
+    }
+    return sum * scale + bias_at(p, weights, row);
 }
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
@@ -236,9 +270,10 @@ static void expert(const moe_problem *p, int64_t e, const double *x_row, double 
     for (int64_t i = 0; i < hidden; i++)
         x[i] = x_row[i];
     const double scale = quantize(&d->dialect, x, hidden);
+    double unused = 0, integer_step = 0;
     for (int64_t i = 0; i < 2 * inner; i++)
-        y13[i] =
-            rounded(d->dialect.y13_round, product(p, &p->w13, e * 2 * inner + i, x, scale, hidden));
+        y13[i] = rounded(d->dialect.y13_round,
+                         product(p, &p->w13, e * 2 * inner + i, x, scale, hidden, &unused));
     const bool halves = d->dialect.gate_layout == ARMQ_GATE_HALVES;
     for (int64_t i = 0; i < inner; i++)
         h[i] = rounded(d->dialect.intermediate, activated(&d->dialect, y13[halves ? i : 2 * i],
@@ -247,13 +282,10 @@ static void expert(const moe_problem *p, int64_t e, const double *x_row, double 
     for (int64_t i = 0; i < inner; i++)
         largest = fmax(largest, fabs(h[i]));
     const double scale2 = quantize(&d->dialect, h, inner);
-    for (int64_t i = 0; i < hidden; i++) {
-        const int64_t row = e * hidden + i;
-        y2[i] = rounded(d->dialect.y2_round, product(p, &p->w2, row, h, scale2, inner));
-        *step = d->format == ARMQ_WEIGHT_BF16
-                    ? fmax(*step, largest / 128)
-                    : fmax(*step, scale2 * 128 * (double)((const float *)p->w2.scales)[row]);
-    }
+    for (int64_t i = 0; i < hidden; i++)
+        y2[i] = rounded(d->dialect.y2_round,
+                        product(p, &p->w2, e * hidden + i, h, scale2, inner, &integer_step));
+    *step = d->format == ARMQ_WEIGHT_BF16 ? largest / 128 : integer_step;
     free(x);
 }
 
@@ -304,4 +336,29 @@ void moe_scalar(const moe_problem *p, int64_t token, double *y, double *step) {
     }
     free(x);
     free(y2);
+}
+
+void moe_compare(const armq_provider *provider, const moe_problem *p) {
+    const armq_desc *d = &p->desc;
+    const void *y = moe_run(provider, p, NULL);
+    double *want = calloc((size_t)d->hidden + 1, sizeof *want), step = 0;
+    const double unit = d->out == ARMQ_DTYPE_F32   ? 0x1p-20
+                        : d->out == ARMQ_DTYPE_F16 ? 0x1p-10
+                                                   : 0x1p-7;
+    int64_t near = 0, all = 0;
+    for (int64_t t = 0; want && t < d->tokens; t++) {
+        moe_scalar(p, t, want, &step);
+        for (int64_t i = 0; i < d->hidden; i++) {
+            const double got = armq_load(d->out, y, t * p->y_stride + i);
+            const double error = fabs(got - want[i]), fine = unit * fabs(want[i]);
+            if (!(error <= 4 * step + 2 * fine))
+                fail_msg("%s: token %d, column %d: %g, want %g, step %g", provider->name, (int)t,
+                         (int)i, got, want[i], step);
+            near += error <= fine + 1e-3 * step;
+            all++;
+        }
+    }
+    free(want);
+    if (near < all * 9 / 10)
+        fail_msg("%s: only %d of %d outputs are exact", provider->name, (int)near, (int)all);
 }

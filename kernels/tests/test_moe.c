@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moe_w8a8 and moe_bf16 of every tier: against plain C, known answers, and what must not change a
- * result: threads, other tokens, the size of blocks. */
+/* moe_w8a8, moe_w4a8 and moe_bf16 of every tier: against plain C, known answers, and what must not
+ * change a result: threads, other tokens, the size of blocks. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +39,13 @@ static void for_each_tier(armq_op op, void (*test)(const armq_provider *, armq_o
 
 static void for_each(void (*test)(const armq_provider *, armq_op)) {
     for_each_tier(ARMQ_OP_MOE_W8A8, test);
+    for_each_tier(ARMQ_OP_MOE_W4A8, test);
     for_each_tier(ARMQ_OP_MOE_BF16, test);
 }
 
-static const char *dialect_of(armq_op op) { return op == ARMQ_OP_MOE_BF16 ? "bf16" : "vllm-w8a8"; }
+static const char *dialect_of(armq_op op) {
+    return op == ARMQ_OP_MOE_BF16 ? "bf16" : op == ARMQ_OP_MOE_W4A8 ? "vllm-w4a8" : "vllm-w8a8";
+}
 
 static moe_spec small(armq_op op) {
     return (moe_spec){.op = op,
@@ -66,31 +70,6 @@ static size_t row_bytes(const moe_problem *p) {
 /* --- Against plain C -----------------------------------------------------------------------------
  */
 
-/* An activation that is off in its last bit may move a second-stage integer by one: every element
- * is within a few such steps, and nearly all are within roundings. */
-static void compare(const armq_provider *provider, const moe_problem *p) {
-    const armq_desc *d = &p->desc;
-    const void *y = moe_run(provider, p, NULL);
-    double *want = calloc((size_t)d->hidden + 1, sizeof *want), step = 0;
-    const double unit = d->out == F32 ? 0x1p-20 : d->out == F16 ? 0x1p-10 : 0x1p-7;
-    int64_t near = 0, all = 0;
-    for (int64_t t = 0; want && t < d->tokens; t++) {
-        moe_scalar(p, t, want, &step);
-        for (int64_t i = 0; i < d->hidden; i++) {
-            const double got = armq_load(d->out, y, t * p->y_stride + i);
-            const double error = fabs(got - want[i]), fine = unit * fabs(want[i]);
-            if (!(error <= 4 * step + 2 * fine))
-                fail_msg("%s: token %d, column %d: %g, want %g, step %g", provider->name, (int)t,
-                         (int)i, got, want[i], step);
-            near += error <= fine + 1e-3 * step;
-            all++;
-        }
-    }
-    free(want);
-    if (near < all * 9 / 10)
-        fail_msg("%s: only %d of %d outputs are exact", provider->name, (int)near, (int)all);
-}
-
 static void dialects(const armq_provider *provider, armq_op op) {
     const armq_activation activations[] = {ARMQ_ACT_SILU, ARMQ_ACT_GELU, ARMQ_ACT_GELU_TANH,
                                            ARMQ_ACT_SWIGLUOAI};
@@ -103,7 +82,7 @@ static void dialects(const armq_provider *provider, armq_op op) {
             spec.bias = a % 2 ? ARMQ_DTYPE_NONE : t ? dtypes[t] : F32;
             spec.uses = t == 1 ? ARMQ_USES_X_STRIDE | ARMQ_USES_Y_STRIDE : 0;
             const moe_problem p = moe_make(spec);
-            compare(provider, &p);
+            moe_compare(provider, &p);
         }
 }
 
@@ -119,7 +98,7 @@ static void sglang(const armq_provider *provider, armq_op op) {
     spec.hidden = 64;
     for (spec.bias = ARMQ_DTYPE_NONE; spec.bias <= F32; spec.bias++) {
         const moe_problem p = moe_make(spec);
-        compare(provider, &p);
+        moe_compare(provider, &p);
     }
 }
 
@@ -150,7 +129,7 @@ static void every_property(const armq_provider *provider, armq_op op) {
             d->y13_round = d->activation_round = rounds[i];
             d->y2_round = d->combine_round = rounds[i];
             d->combine_order = ARMQ_COMBINE_EXPERT_ORDER;
-            compare(provider, &p);
+            moe_compare(provider, &p);
         }
 }
 
@@ -207,13 +186,13 @@ static void router_weights(const armq_provider *provider, armq_op op) {
     for (spec.dtype = F32; spec.dtype <= F16; spec.dtype++) {
         spec.bias = spec.dtype;
         moe_problem p = moe_make(spec);
-        compare(provider, &p);
+        moe_compare(provider, &p);
     }
     spec.uses = ARMQ_USES_NO_ROUTER_WEIGHT;
     spec.dtype = spec.bias = F32;
     spec.top_k = 1;
     const moe_problem p = moe_make(spec);
-    compare(provider, &p);
+    moe_compare(provider, &p);
 }
 
 static void test_router_weights(void **state) {
@@ -231,7 +210,7 @@ static void shapes(const armq_provider *provider, armq_op op) {
         spec.experts = shape[i][3], spec.top_k = shape[i][4];
         spec.bias = F32;
         const moe_problem p = moe_make(spec);
-        compare(provider, &p);
+        moe_compare(provider, &p);
     }
 }
 
@@ -318,6 +297,7 @@ static void order_of_sum(const armq_provider *provider, armq_op op) {
     for (int64_t i = 0; i < 3 * spec.hidden; i++)
         ((float *)(uintptr_t)p.w2.bias)[i] = of_expert[i / spec.hidden];
     p.router[0] = p.router[1] = p.router[2] = 1;
+    p.desc.dialect.combine_order = ARMQ_COMBINE_SLOT_ORDER;
     assert_true(*(float *)moe_run(provider, &p, NULL) == 1);
     p.desc.dialect.combine_order = ARMQ_COMBINE_EXPERT_ORDER;
     assert_true(*(float *)moe_run(provider, &p, NULL) == 0);
@@ -330,7 +310,7 @@ static void unused_experts(const armq_provider *provider, armq_op op) {
     moe_problem p = moe_make(spec);
     for (int64_t i = 0; i < spec.tokens * spec.top_k; i++)
         p.ids[i] = (int32_t)spec.experts - 1;
-    compare(provider, &p);
+    moe_compare(provider, &p);
     const void *clean = moe_run(provider, &p, NULL);
     for (int64_t i = 0; i < (spec.experts - 1) * spec.hidden; i++)
         ((float *)(uintptr_t)p.w2.bias)[i] = NAN;
@@ -343,7 +323,7 @@ static void skipped(const armq_provider *provider, armq_op op) {
     moe_problem p = moe_make(spec);
     for (int64_t s = 0; s < spec.top_k; s++)
         p.ids[2 * spec.top_k + s] = -1;
-    compare(provider, &p);
+    moe_compare(provider, &p);
     const float *y = (const float *)moe_run(provider, &p, NULL) + 2 * spec.hidden;
     for (int64_t i = 0; i < spec.hidden; i++)
         assert_true(y[i] == 0 && !signbit(y[i]));
@@ -468,7 +448,7 @@ static void long_tokens(const armq_provider *provider, armq_op op) {
                 order ? ARMQ_COMBINE_EXPERT_ORDER : ARMQ_COMBINE_SLOT_ORDER;
             for (int64_t s = 300; s < 1000; s++) /* one expert alone exceeds a block */
                 p.ids[s] = 1;
-            compare(provider, &p);
+            moe_compare(provider, &p);
             moe_problem one = p;
             one.desc.tokens = 1;
             assert_memory_equal(moe_run(provider, &p, NULL), moe_run(provider, &one, NULL),
@@ -577,13 +557,17 @@ static void refusals(const armq_provider *provider, armq_op op) {
         assert_refused(provider, &d, "intermediate");
         return;
     }
+    const int64_t longest = op == ARMQ_OP_MOE_W4A8 ? 65793 : 132104; /* with a zero point */
+    char reason[64];
     d = good;
-    d.hidden = 132105;
-    assert_refused(provider, &d, "hidden = 132105; beyond 132104");
+    d.hidden = longest + 1;
+    snprintf(reason, sizeof reason, "hidden = %d; beyond %d", (int)longest + 1, (int)longest);
+    assert_refused(provider, &d, reason);
     d = good;
-    d.intermediate = 132105;
-    assert_refused(provider, &d, "intermediate = 132105; beyond 132104");
-    d.intermediate = d.hidden = 132104;
+    d.intermediate = longest + 1;
+    snprintf(reason, sizeof reason, "intermediate = %d; beyond %d", (int)longest + 1, (int)longest);
+    assert_refused(provider, &d, reason);
+    d.intermediate = d.hidden = longest;
     assert_true(workspace(provider, &d) > 0);
 }
 
