@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "conformance/check.h"
+#include "conformance/crew.h"
 #include "conformance/fp_control.h"
 #include "harness/machine.h"
 
@@ -58,7 +59,7 @@ static int count_threads(void) {
 /* A thread that was joined can be listed for a moment longer. */
 static bool has_leaked_threads(const work *w) {
     for (int attempt = 0; attempt < 20; attempt++) {
-        if (count_threads() <= w->threads)
+        if (count_threads() <= w->threads + crew_threads())
             return false;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }

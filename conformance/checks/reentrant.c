@@ -2,11 +2,10 @@
 /* Two calls at the same time on the same packed weights and plan, each with its own tokens, outputs
  * and workspace. First in a fixed order of events: inside every dispatch of jobs of the one call, a
  * second thread makes the other call from start to end. Then both call freely, over and over. */
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdlib.h>
 
 #include "conformance/check.h"
+#include "conformance/crew.h"
 #include "kernels/api/describe.h"
 #include "kernels/api/names.h"
 
@@ -43,74 +42,29 @@ static void call_once(caller *c) {
     }
 }
 
-static void *call_repeatedly(void *arg) {
+static void call_repeatedly(void *arg) {
     caller *c = arg;
     for (int64_t i = 0; i < c->rounds && c->ok; i++)
         call_once(c);
-    return NULL;
-}
-
-/* --- The second thread ------------------------------------------------------------------------ */
-
-/* It makes the calls of `second` each time it is told to: starting a thread for each of them would
- * cost more than the calls. */
-typedef struct {
-    caller *second;
-    pthread_t thread;
-    sem_t begin, end;
-    bool leave;
-} partner;
-
-static void *partner_main(void *arg) {
-    partner *p = arg;
-    for (;;) {
-        while (sem_wait(&p->begin) != 0)
-            ; /* a signal */
-        if (p->leave)
-            return NULL;
-        call_repeatedly(p->second);
-        sem_post(&p->end);
-    }
-}
-
-static bool partner_open(partner *p, caller *second) {
-    *p = (partner){.second = second};
-    sem_init(&p->begin, 0, 0);
-    sem_init(&p->end, 0, 0);
-    if (pthread_create(&p->thread, NULL, partner_main, p) == 0)
-        return true;
-    sem_destroy(&p->begin);
-    sem_destroy(&p->end);
-    return false;
-}
-
-static void partner_wait(partner *p) {
-    while (sem_wait(&p->end) != 0)
-        ; /* a signal */
-}
-
-static void partner_close(partner *p) {
-    p->leave = true;
-    sem_post(&p->begin);
-    pthread_join(p->thread, NULL);
-    sem_destroy(&p->begin);
-    sem_destroy(&p->end);
 }
 
 /* --- One call inside the other ---------------------------------------------------------------- */
 
 /* What armq_threads.ctx points to while the first call runs. */
 typedef struct {
-    partner *partner;
+    caller *second;
     int32_t n;
     int64_t visits;
+    bool started; /* the thread that was needed */
 } visitor;
 
 static void visit(visitor *v) {
     if (v->visits++ >= VISITS_MAX)
         return;
-    sem_post(&v->partner->begin);
-    partner_wait(v->partner);
+    if (crew_begin(call_repeatedly, v->second))
+        crew_wait();
+    else
+        v->started = false;
 }
 
 /* Jobs in order; the other call comes after the first of them. */
@@ -124,15 +78,18 @@ static void run_with_visit(void *ctx, int64_t jobs, void (*f)(void *, int64_t, i
     }
 }
 
-static void interleaved(caller *first, partner *p) {
-    visitor v = {.partner = p, .n = first->t->c.threads};
+static bool interleaved(caller *first, caller *second, check_failure *failure) {
+    visitor v = {.second = second, .n = first->t->c.threads, .started = true};
     armq_threads threads = {.ctx = &v, .n = v.n, .run = run_with_visit};
     first->what = "a call in which another begins and ends";
-    p->second->what = "a call that begins and ends within another";
+    second->what = "a call that begins and ends within another";
     first->args.threads = &threads;
-    p->second->rounds = 1;
+    second->rounds = 1;
     call_once(first);
     first->args.threads = first->threads.n > 1 ? &first->threads : NULL;
+    if (!v.started)
+        failure_unjudged(failure, "cannot start a thread");
+    return v.started;
 }
 
 /* --- Both at their own pace ------------------------------------------------------------------- */
@@ -146,24 +103,15 @@ static int64_t rounds_within_budget(const armq_case *c) {
     return rounds < ROUNDS_MIN ? ROUNDS_MIN : rounds > ROUNDS_MAX ? ROUNDS_MAX : rounds;
 }
 
-static void concurrent(caller *first, partner *p) {
-    first->what = p->second->what = "two threads calling at once";
-    first->rounds = p->second->rounds = rounds_within_budget(&first->t->c);
-    sem_post(&p->begin);
-    call_repeatedly(first);
-    partner_wait(p);
-}
-
-static bool both_ways(caller *first, caller *second, check_failure *failure) {
-    partner p;
-    if (!partner_open(&p, second)) {
-        failure_set(failure, "cannot start a thread");
+static bool concurrent(caller *first, caller *second, check_failure *failure) {
+    first->what = second->what = "two threads calling at once";
+    first->rounds = second->rounds = rounds_within_budget(&first->t->c);
+    if (!crew_begin(call_repeatedly, second)) {
+        failure_unjudged(failure, "cannot start a thread");
         return false;
     }
-    interleaved(first, &p);
-    if (first->ok && second->ok)
-        concurrent(first, &p);
-    partner_close(&p);
+    call_repeatedly(first);
+    crew_wait();
     return true;
 }
 
@@ -183,7 +131,8 @@ static bool both_hold(trial *t, trial *d, check_failure *failure) {
         }
     }
     trial_enter_many(t, VISITS_MAX + ROUNDS_MAX);
-    bool ran = both_ways(&first, &second, failure);
+    bool ran = interleaved(&first, &second, failure) &&
+               (!first.ok || !second.ok || concurrent(&first, &second, failure));
     trial_leave(t);
     trial_inspect(t);
     trial_inspect(d);

@@ -2,9 +2,10 @@
 #include <stdio.h>
 
 #include "conformance/check.h"
+#include "conformance/crew.h"
 #include "kernels/api/describe.h"
 
-enum { THREADS_MAX = 64, REAL_THREADS = 2 };
+enum { THREADS_MAX = 64 };
 
 static int64_t tiles_along(int64_t size, int64_t tile) {
     return tile > 1 ? (size + tile - 1) / tile : size;
@@ -31,16 +32,14 @@ static bool call_with(trial *d, const trial *t, const armq_threads *threads, con
 }
 
 static bool on_real_threads(trial *d, const trial *t, int32_t most, check_failure *failure) {
-    thread_pool *pool = thread_pool_open(REAL_THREADS);
+    thread_pool *pool = crew_pool();
     if (!pool) {
-        failure_set(failure, "cannot start %d real threads", REAL_THREADS);
+        failure_unjudged(failure, "cannot start %d real threads", CREW_POOL);
         return false;
     }
     armq_threads few = thread_pool_threads(pool, 2), many = thread_pool_threads(pool, most);
-    bool ok = call_with(d, t, &many, "on two real ones", failure) &&
-              call_with(d, t, &few, "on two real ones", failure);
-    thread_pool_close(pool);
-    return ok;
+    return call_with(d, t, &many, "on two real ones", failure) &&
+           call_with(d, t, &few, "on two real ones", failure);
 }
 
 static bool all_counts(trial *d, const trial *t, int32_t most, check_failure *failure) {
