@@ -52,12 +52,19 @@ static const int8_t *group_weights(const naive_packed *packed, int64_t n, int64_
     return (const int8_t *)packed->w + n * packed->k + group * packed->group_size;
 }
 
-int64_t naive_row_sum(const naive_packed *packed, int64_t n, int64_t group) {
-    const int8_t *w = group_weights(packed, n, group);
-    int64_t sum = 0;
-    for (int64_t i = 0; i < packed->group_size; i++)
-        sum += w[i];
-    return sum;
+void naive_pack_sums(const naive_packed *packed, int32_t *sums) {
+    for (int64_t n = 0; n < packed->n; n++)
+        for (int64_t group = 0; group < packed->groups; group++) {
+            const int8_t *w = group_weights(packed, n, group);
+            int32_t sum = 0;
+            for (int64_t i = 0; i < packed->group_size; i++)
+                sum += w[i];
+            sums[n * packed->groups + group] = sum;
+        }
+}
+
+int32_t naive_row_sum(const naive_packed *packed, int64_t n, int64_t group) {
+    return packed->sums[n * packed->groups + group];
 }
 
 float naive_group_scale(const naive_packed *packed, int64_t n, int64_t group) {

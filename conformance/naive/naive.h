@@ -18,6 +18,7 @@ typedef struct {
     const void *w;       /* [n, k]: bf16, int8, or int4 minus zero points as int8 */
     const float *scales; /* [n, groups]; NULL for gemm and bf16 */
     const float *bias;   /* [n]; NULL without bias */
+    const int32_t *sums; /* [n, groups] of w, if grouped */
     int64_t n, k;
     int64_t groups, group_size; /* along k; per channel: 1 and k */
     bool grouped;               /* each group has its own scale */
@@ -42,9 +43,10 @@ int32_t naive_weight_zero(const armq_weights *weights, int64_t groups, int64_t r
 /* w [n, k] of one expert of the range, without its zero points. */
 void naive_pack_int4(const armq_desc *desc, const naive_packed *shape, const armq_weights *weights,
                      int64_t expert, int8_t *w);
+void naive_pack_sums(const naive_packed *packed, int32_t *sums);
 
 float naive_group_scale(const naive_packed *packed, int64_t n, int64_t group);
-int64_t naive_row_sum(const naive_packed *packed, int64_t n, int64_t group); /* of the weights */
+int32_t naive_row_sum(const naive_packed *packed, int64_t n, int64_t group); /* of the weights */
 
 /* --- Steps that several ops share ---------------------------------------------------------------
  */

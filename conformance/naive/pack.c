@@ -41,8 +41,15 @@ static size_t bias_bytes(const armq_desc *desc, int32_t which) {
     return desc->uses & flag ? (size_t)armq_weight_n(desc, which) * sizeof(float) : 0;
 }
 
+static size_t sum_bytes(const armq_desc *desc, int32_t which) {
+    return desc->group_size > 0 && desc->scale_dtype != ARMQ_DTYPE_NONE
+               ? (size_t)(armq_weight_n(desc, which) * group_count(desc, which)) * sizeof(int32_t)
+               : 0;
+}
+
 size_t naive_packed_bytes(const armq_desc *desc, int32_t which) {
-    return weight_bytes(desc, which) + scale_bytes(desc, which) + bias_bytes(desc, which);
+    return weight_bytes(desc, which) + scale_bytes(desc, which) + bias_bytes(desc, which) +
+           sum_bytes(desc, which);
 }
 
 naive_packed naive_unpack(const armq_desc *desc, int32_t which, const void *packed) {
@@ -62,6 +69,9 @@ naive_packed naive_unpack(const armq_desc *desc, int32_t which, const void *pack
         result.scales = (const float *)(const void *)scales;
     if (bias_bytes(desc, which))
         result.bias = (const float *)(const void *)(scales + scale_bytes(desc, which));
+    if (sum_bytes(desc, which))
+        result.sums = (const int32_t *)(const void *)(scales + scale_bytes(desc, which) +
+                                                      bias_bytes(desc, which));
     return result;
 }
 
@@ -82,14 +92,16 @@ static uint8_t *widen_part(uint8_t *to, armq_dtype dtype, const void *from, int6
 /* `expert` counts from the first expert of the range. */
 static void pack_expert(const armq_desc *desc, int32_t which, const armq_weights *weights,
                         int64_t expert, uint8_t *at) {
-    naive_packed shape = naive_unpack(desc, which, NULL);
+    naive_packed shape = naive_unpack(desc, which, at);
     if (is_int4(desc))
         naive_pack_int4(desc, &shape, weights, expert, (int8_t *)at);
     else
         copy_part(at, weights->w, expert, dense_bytes(desc, which));
     at = widen_part(at + weight_bytes(desc, which), desc->scale_dtype, weights->scales, expert,
                     scale_bytes(desc, which));
-    widen_part(at, desc->bias_dtype, weights->bias, expert, bias_bytes(desc, which));
+    at = widen_part(at, desc->bias_dtype, weights->bias, expert, bias_bytes(desc, which));
+    if (sum_bytes(desc, which))
+        naive_pack_sums(&shape, (int32_t *)(void *)at);
 }
 
 void naive_pack(const armq_desc *desc, int32_t which, const armq_weights *weights, int64_t experts,

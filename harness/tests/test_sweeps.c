@@ -39,7 +39,7 @@ static int ascending(const void *a, const void *b) {
 static void test_ci_budget(void **state) {
     (void)state;
     case_list list = load("ci", 1, 1, 1);
-    assert_in_range(list.count, 1000, 1300);
+    assert_in_range(list.count, 1500, 1800);
     int64_t *macs = calloc((size_t)list.count, sizeof *macs), products = 0, large = 0;
     assert_non_null(macs);
     for (int64_t i = 0; i < list.count; i++) {
@@ -70,8 +70,8 @@ static bool has(const case_list *list, armq_op op, const char *dialect, armq_dty
 /* Every op, dialect and dtype of today meets every kind of data it has. */
 static void test_ci_covers(void **state) {
     (void)state;
-    static const armq_op ops[] = {ARMQ_OP_QUANTIZE, ARMQ_OP_GEMM_S8S8S32, ARMQ_OP_LINEAR_W8A8,
-                                  ARMQ_OP_LINEAR_BF16};
+    static const armq_op ops[] = {ARMQ_OP_QUANTIZE,    ARMQ_OP_GEMM_S8S8S32, ARMQ_OP_GEMM_S8S4S32,
+                                  ARMQ_OP_LINEAR_W8A8, ARMQ_OP_LINEAR_W4A8,  ARMQ_OP_LINEAR_BF16};
     case_list list = load("ci", 1, 1, 1);
     for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++)
         for (const char *const *dialect = armq_dialect_names; *dialect; dialect++)
@@ -82,7 +82,8 @@ static void test_ci_covers(void **state) {
                                    armq_dialect_preset(*dialect, ops[o], (armq_dtype)in, 0,
                                                        ARMQ_ACT_NONE, &preset, NULL);
                     /* vllm-w4a8 quantises by the same rules as kleidi-w8a8. */
-                    if (strcmp(*dialect, "vllm-w4a8") == 0 && data > DATA_TIES)
+                    if (ops[o] == ARMQ_OP_QUANTIZE && strcmp(*dialect, "vllm-w4a8") == 0 &&
+                        data > DATA_TIES)
                         defined = false;
                     if (defined && !has(&list, ops[o], *dialect, (armq_dtype)in, (data_kind)data))
                         fail_msg("ci has no op %d, dialect %s, in %d, data %s", (int)ops[o],
@@ -97,7 +98,8 @@ static void test_ci_covers(void **state) {
         threads += list.items[i].threads > 1;
         empty += list.items[i].desc.tokens == 0 || list.items[i].desc.k == 0;
     }
-    assert_int_equal(uses, ARMQ_USES_BIAS | ARMQ_USES_X_STRIDE | ARMQ_USES_Y_STRIDE);
+    assert_int_equal(uses, ARMQ_USES_BIAS | ARMQ_USES_WEIGHT_ZERO | ARMQ_USES_X_STRIDE |
+                               ARMQ_USES_Y_STRIDE);
     assert_true(threads >= 4 && empty >= 8);
     case_list_free(&list);
 }
@@ -129,8 +131,9 @@ static void take_thresholds(thresholds *o, const armq_case *c) {
 
 static void test_ci_thresholds(void **state) {
     (void)state;
-    static const armq_op ops[] = {ARMQ_OP_QUANTIZE,    ARMQ_OP_ACTIVATION,  ARMQ_OP_GEMM_S8S8S32,
-                                  ARMQ_OP_LINEAR_W8A8, ARMQ_OP_LINEAR_BF16, ARMQ_OP_MOE_W8A8,
+    static const armq_op ops[] = {ARMQ_OP_QUANTIZE,     ARMQ_OP_ACTIVATION,  ARMQ_OP_GEMM_S8S8S32,
+                                  ARMQ_OP_GEMM_S8S4S32, ARMQ_OP_LINEAR_W8A8, ARMQ_OP_LINEAR_W4A8,
+                                  ARMQ_OP_LINEAR_BF16,  ARMQ_OP_MOE_W8A8,    ARMQ_OP_MOE_W4A8,
                                   ARMQ_OP_MOE_BF16};
     case_list list = load("ci", 1, 1, 1), edge = load("edge", 8, 12, 16);
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
@@ -298,7 +301,7 @@ typedef struct {
 /* The layer in each dialect that knows its activation, and as a baseline of 1 token; every sampled
  * token is whole; weights and their packed copy stay within 1 GiB. */
 static void assert_model(const case_list *list, const model *m) {
-    int64_t vllm = 0, sglang = 0, baseline = 0;
+    int64_t vllm = 0, sglang = 0, baseline = 0, by_32 = 0, by_128 = 0;
     for (int64_t i = 0; i < list->count; i++) {
         const armq_case *c = &list->items[i];
         const armq_desc *d = &c->desc;
@@ -315,7 +318,10 @@ static void assert_model(const case_list *list, const model *m) {
         baseline += bf16 && d->tokens == 1;
         vllm += strcmp(c->dialect, "vllm-w8a8") == 0;
         sglang += strcmp(c->dialect, "sglang-w8a8") == 0;
+        by_32 += d->group_size == 32;
+        by_128 += d->group_size == 128;
     }
+    assert_true(by_32 == 2 && by_128 == 2);
     if (vllm < 2 || sglang < (m->activation == ARMQ_ACT_SILU ? 2 : 0) || baseline != 1)
         fail_msg("%d x %d: %d vllm, %d sglang, %d bf16", (int)m->hidden, (int)m->intermediate,
                  (int)vllm, (int)sglang, (int)baseline);
@@ -331,7 +337,105 @@ static void test_moe_models(void **state) {
     case_list list = load("models-moe", 1, 1, 1);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
         assert_model(&list, &models[i]);
-    assert_int_equal(list.count, 6 + 5 * 4 + 2 + 1);
+    assert_int_equal(list.count, 6 + 5 * 4 + 2 + 1 + 6 * 4 + 2);
+    case_list_free(&list);
+}
+
+/* --- int4 ------------------------------------------------------------------------------------- */
+
+/* Two groups and more, unless there is one of all of K; but for refusals in models, and cases of
+ * K = 0. */
+static void test_groups(void **state) {
+    (void)state;
+    static const char *const sweeps[] = {"w4a8-ci", "w4a8-edge", "w4a8-full", "models", "overflow"};
+    for (size_t s = 0; s < sizeof sweeps / sizeof sweeps[0]; s++) {
+        case_list list = load(sweeps[s], 8, 12, 16);
+        int64_t refused = 0;
+        for (int64_t i = 0; i < list.count; i++) {
+            const armq_desc *d = &list.items[i].desc;
+            const char *name;
+            int64_t size;
+            bool divide = case_groups_divide(&list.items[i], &name, &size);
+            refused += !divide;
+            assert_true(divide || (d->hidden == 2880 && d->group_size == 128));
+        }
+        assert_int_equal(refused, s == 3 ? 2 : 0);
+        case_list_free(&list);
+    }
+}
+
+static void test_w4a8_ci_budget(void **state) {
+    (void)state;
+    case_list list = load("w4a8-ci", 1, 1, 1);
+    int64_t *macs = calloc((size_t)list.count, sizeof *macs), total = 0;
+    assert_non_null(macs);
+    assert_in_range(list.count, 450, 600);
+    for (int64_t i = 0; i < list.count; i++) {
+        macs[i] = case_macs(&list.items[i]);
+        total += macs[i];
+        assert_true(macs[i] <= 1000000);
+    }
+    assert_true(total <= 30000000);
+    qsort(macs, (size_t)list.count, sizeof *macs, ascending);
+    assert_true(macs[list.count / 2] <= 100000);
+    free(macs);
+    case_list_free(&list);
+}
+
+/* What occurs in the cases of one int4 op. */
+typedef struct {
+    uint32_t uses;
+    unsigned group_sizes, formats, dtypes, quants, routings, activations, biases;
+    bool of_k, one_token, two_tokens, zeros_of_groups, zeros_of_channels;
+} int4_occurrences;
+
+static void take_int4(int4_occurrences *o, const armq_case *c) {
+    const armq_desc *d = &c->desc;
+    int64_t k = armq_op_is_moe(d->op) ? d->hidden : d->k;
+    bool grouped = d->group_size > 0, zeros = d->uses & ARMQ_USES_WEIGHT_ZERO;
+    o->uses |= d->uses;
+    o->group_sizes |= grouped && d->group_size < 1024 ? 1u << (d->group_size / 32) : 0;
+    o->formats |= 1u << d->format;
+    o->dtypes |= 1u << (8 * grouped + d->in);
+    o->quants |= 1u << (2 * grouped + (d->dialect.quant == ARMQ_QUANT_ASYMMETRIC));
+    o->routings |= 1u << c->routing;
+    o->activations |= 1u << (8 * grouped + d->dialect.activation);
+    o->biases |= 1u << d->bias_dtype;
+    o->of_k |= grouped && k == d->group_size;
+    o->one_token |= d->tokens == 1 && grouped && zeros;
+    o->two_tokens |= d->tokens == 2 && grouped;
+    o->zeros_of_groups |= zeros && grouped;
+    o->zeros_of_channels |= zeros && !grouped;
+}
+
+static void test_w4a8_ci_covers(void **state) {
+    (void)state;
+    static const armq_op ops[] = {ARMQ_OP_GEMM_S8S4S32, ARMQ_OP_LINEAR_W4A8, ARMQ_OP_MOE_W4A8};
+    case_list list = load("w4a8-ci", 1, 1, 1);
+    for (int op = 0; op < 3; op++) {
+        int4_occurrences o = {0};
+        for (int64_t i = 0; i < list.count; i++)
+            if (list.items[i].desc.op == ops[op])
+                take_int4(&o, &list.items[i]);
+        unsigned sizes = 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 8, floats = 0xe0e;
+        assert_int_equal(o.group_sizes & sizes, sizes); /* 32, 64, 96, 128, 256 */
+        assert_int_equal(o.formats, 1u << ARMQ_WEIGHT_S4_LOW | 1u << ARMQ_WEIGHT_S4_WORD8);
+        assert_true(o.of_k && o.two_tokens && o.zeros_of_groups && o.zeros_of_channels);
+        assert_true(o.one_token && (o.uses & ARMQ_USES_X_STRIDE) && (o.uses & ARMQ_USES_Y_STRIDE));
+        if (op == 0)
+            continue;
+        assert_int_equal(o.dtypes, floats);
+        assert_int_equal(o.quants, 15);
+        assert_int_equal(o.biases, 0xf); /* none, f32, bf16, f16 */
+        if (op == 2) {
+            assert_int_equal(o.routings, (1u << ROUTING_KIND_COUNT) - 1);
+            assert_int_equal(o.activations, (1u << ARMQ_ACT_SILU | 1u << ARMQ_ACT_SWIGLUOAI) * 257);
+            assert_true(o.uses & ARMQ_USES_WEIGHT_ON_INPUT);
+        }
+    }
+    for (int in = ARMQ_DTYPE_F32; in <= ARMQ_DTYPE_F16; in++)
+        for (int data = 0; data < DATA_KIND_COUNT; data++)
+            assert_true(has(&list, ARMQ_OP_MOE_W4A8, "vllm-w4a8", (armq_dtype)in, (data_kind)data));
     case_list_free(&list);
 }
 
@@ -340,14 +444,14 @@ static void test_moe_models(void **state) {
 static void test_full(void **state) {
     (void)state;
     case_list list = load("full", 1, 1, 1);
-    assert_in_range(list.count, 8000, 15000);
+    assert_in_range(list.count, 15000, 25000);
     case_list_free(&list);
 }
 
 static void test_edge(void **state) {
     (void)state;
     case_list one = load("edge", 1, 1, 1), other = load("edge", 8, 12, 16);
-    assert_in_range(other.count, 600, 1500);
+    assert_in_range(other.count, 900, 2000);
     bool beyond = false;
     for (int64_t i = 0; i < other.count; i++)
         beyond |= other.items[i].desc.tokens == 17 && other.items[i].desc.n == 25 &&
@@ -402,8 +506,8 @@ static void test_models(void **state) {
     for (int t = 0; t < 2; t++)
         for (int i = 0; i < 2; i++)
             assert_layer(&quick, qwen[i][0], qwen[i][1], tokens[t]);
-    assert_int_equal(all.count, 6 * 7 + 29);
-    assert_int_equal(quick.count, 2 * 5);
+    assert_int_equal(all.count, 6 * 7 + 29 + 20 + 12 + 26);
+    assert_int_equal(quick.count, 2 * 5 + 5);
     assert_dialects(&llama_only);
     assert_dialects(&qwen_only);
     assert_dialects(&quick);
@@ -423,6 +527,9 @@ int main(void) {
         cmocka_unit_test(test_moe_ci_covers),
         cmocka_unit_test(test_moe_full_and_edge),
         cmocka_unit_test(test_moe_models),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_w4a8_ci_budget),
+        cmocka_unit_test(test_w4a8_ci_covers),
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_edge),
         cmocka_unit_test(test_models),
