@@ -408,7 +408,8 @@ static double computed(const setup *s, const tensors *t, const int8_t *q, ref_ro
     return (double)(armq_bf16_to_f32(armq_f32_to_bf16(product)) + t->bias[n]);
 }
 
-static void soak_one_dialect(const char *dialect, armq_dtype in, armq_dtype out) {
+/* ARMQ_QUANT_NONE: as the dialect has it. */
+static void soak_one_dialect(const char *dialect, armq_dtype in, armq_dtype out, armq_quant quant) {
     setup s;
     tensors *t = malloc(sizeof *t);
     quality q = {.count = 0};
@@ -416,6 +417,7 @@ static void soak_one_dialect(const char *dialect, armq_dtype in, armq_dtype out)
     fill(t, in);
     set_up(&s, ARMQ_OP_LINEAR_W8A8, dialect, in, TOKENS, CHANNELS, LENGTH);
     s.desc.out = out;
+    s.desc.dialect.quant = quant ? quant : s.desc.dialect.quant;
     s.problem.x = in == ARMQ_DTYPE_F32 ? (const void *)t->x : t->half;
     s.weights.w = t->w;
     s.weights.scales = t->scales;
@@ -447,11 +449,14 @@ static void soak_linear_in_every_order(void **state) {
     static const armq_dtype dtypes[] = {ARMQ_DTYPE_F32, ARMQ_DTYPE_BF16, ARMQ_DTYPE_F16};
     for (int in = 0; in < 3; in++)
         for (int out = 0; out < 3; out++) {
-            soak_one_dialect("vllm-w8a8", dtypes[in], dtypes[out]);
-            soak_one_dialect("kleidi-w8a8", dtypes[in], dtypes[out]);
+            soak_one_dialect("vllm-w8a8", dtypes[in], dtypes[out], ARMQ_QUANT_NONE);
+            soak_one_dialect("vllm-w8a8", dtypes[in], dtypes[out], ARMQ_QUANT_ASYMMETRIC);
+            soak_one_dialect("kleidi-w8a8", dtypes[in], dtypes[out], ARMQ_QUANT_NONE);
+            soak_one_dialect("kleidi-w8a8", dtypes[in], dtypes[out], ARMQ_QUANT_SYMMETRIC);
         }
     for (int i = 0; i < 6; i++)
-        soak_one_dialect("sglang-w8a8", ARMQ_DTYPE_BF16, ARMQ_DTYPE_BF16);
+        soak_one_dialect("sglang-w8a8", ARMQ_DTYPE_BF16, ARMQ_DTYPE_BF16,
+                         i % 2 ? ARMQ_QUANT_ASYMMETRIC : ARMQ_QUANT_NONE);
 }
 
 /* --- linear_bf16

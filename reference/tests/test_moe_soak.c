@@ -472,6 +472,14 @@ static void soak_bf16(void **state) {
 /* Properties in other combinations: zero points in both stages, and every value rounded to w. */
 static void soak_asymmetric(void **state) {
     (void)state;
+    for (int in = 0; in < 3; in++) {
+        armq_desc desc = description("vllm-w8a8", dtypes[in], ARMQ_ACT_SWIGLUOAI);
+        desc.dialect.quant = ARMQ_QUANT_ASYMMETRIC;
+        quality *q = soak_dialect(desc, "vllm-w8a8, asymmetric");
+        assert_true(median_over_rms(q) <= 2e-5);
+        assert_true(in > 0 || (q->usage > 0.1 && q->usage <= 0.9));
+        free(q);
+    }
     for (int in = 0; in < 2; in++)
         for (int swiglu = 0; swiglu < 2; swiglu++) {
             armq_desc desc = description("vllm-w8a8", dtypes[in], ARMQ_ACT_SILU);
