@@ -116,27 +116,54 @@ static void add_exactness(exactness *e, const group *g, double s_x, double zp) {
     add_to_grid(&e->first_correction, zp == 0.0 ? 0.0 : g->rowsum * both);
 }
 
-/* --- All groups ----------------------------------------------------------------------------------
+/* --- Additions of one side -----------------------------------------------------------------------
  */
 
-/* Sums of the positive and of the negative terms of a side, each at its largest. */
+/* Terms in ascending order. */
 typedef struct {
-    double plus, minus;
-} parts;
+    bool plus, minus;                 /* one may be positive, negative */
+    double sum, squares;              /* of the exact ones */
+    double spread;                    /* of all: what they may be off by */
+    double partials, partial_squares; /* sums of the partial sums of 1, 2 .. terms */
+    double first, last;
+    int64_t terms; /* that are not zero: adding a zero is exact */
+} side;
 
-static void add_part(parts *p, span term) {
-    p->plus += fmax(term.hi, 0.0);
-    p->minus += fmax(-term.lo, 0.0);
+static void add_term(side *a, double mid, span term) {
+    if (term.lo == 0.0 && term.hi == 0.0)
+        return;
+    a->plus = a->plus || term.hi > 0.0;
+    a->minus = a->minus || term.lo < 0.0;
+    a->sum += mid;
+    a->squares += mid * mid;
+    a->spread += fmax(term.hi - mid, mid - term.lo);
+    a->partials += a->sum;
+    a->partial_squares += a->sum * a->sum;
+    a->first = a->terms == 0 ? mid : a->first;
+    a->last = mid;
+    a->terms++;
 }
 
-static double largest_sum(parts p) { return fmax(p.plus, p.minus); }
+/* The magnitudes of the results of all n additions: by Cauchy and Schwarz at most the root of n
+ * times the sum of their squares; forwards, backwards, or in the mean over all orders. */
+static double partial_sums(const side *a) {
+    double terms = (double)a->terms, n = fmax(terms - 1.0, 0.0), total = a->sum * a->sum;
+    double forwards = a->partial_squares - a->first * a->first;
+    double backwards =
+        (terms + 1.0) * total - 2.0 * a->sum * a->partials + a->partial_squares - a->last * a->last;
+    double mean =
+        n == 0.0 ? 0.0 : (terms + 1.0) * (a->squares / 6.0 + total / 3.0) - a->squares / terms;
+    return sqrt(n * fmax(fmax(forwards, backwards), fmax(mean, 0.0))) + n * a->spread;
+}
+
+/* --- All groups ----------------------------------------------------------------------------------
+ */
 
 typedef struct {
     span value; /* sum of s_g * centered */
     double mid;
-    parts acc, correction; /* terms without s_x */
-    double products;       /* errors of all products, with s_x */
-    int64_t terms;         /* groups that are not zero: adding a zero is exact */
+    side acc, correction; /* terms without s_x */
+    double products;      /* errors of all products, with s_x */
     bool asymmetric;
     double peak;           /* largest magnitude of a product in any order */
     bool zero_times_large; /* acc may be 0 where s_g * s_x overflows */
@@ -146,11 +173,12 @@ typedef struct {
 static void add_group(sums *s, const group *g, const ref_variant *x) {
     double s_g = fabs(g->scale), s_x = x->scale.hi, zp = size_of(span_of(x->zero_point));
     double acc = size_of(g->acc), rowsum = fabs(g->rowsum);
+    double correction = x->zero_point.mid * g->rowsum;
     s->value = sum_of(s->value, product_of(span_of(g->centered), exactly(g->scale)));
     s->mid += g->centered.mid * g->scale;
-    add_part(&s->acc, product_of(g->acc, exactly(g->scale)));
-    add_part(&s->correction, product_of(g->correction, exactly(g->scale)));
-    s->terms += acc != 0.0 || (zp != 0.0 && rowsum != 0.0);
+    add_term(&s->acc, (g->centered.mid + correction) * g->scale,
+             product_of(g->acc, exactly(g->scale)));
+    add_term(&s->correction, correction * g->scale, product_of(g->correction, exactly(g->scale)));
     s->products += acc_error(acc, s_g, s_x);
     if (zp != 0.0)
         s->products += correction_error(rowsum, zp, s_g, s_x);
@@ -161,14 +189,17 @@ static void add_group(sums *s, const group *g, const ref_variant *x) {
     add_exactness(&s->exact, g, x->scale.lo == s_x ? s_x : (double)NAN, zp);
 }
 
+static int64_t most_terms(const sums *s) {
+    return s->acc.terms > s->correction.terms ? s->acc.terms : s->correction.terms;
+}
+
 /* First order; the factor covers products of errors, and the double arithmetic here. */
 static double half_width(const sums *s, const ref_variant *x) {
-    double terms = (double)s->terms, largest = largest_sum(s->acc) + largest_sum(s->correction);
-    double additions = fmax(terms - 1.0, 0.0) * largest;
-    if (largest_sum(s->correction) > 0.0)
+    double additions = partial_sums(&s->acc) + partial_sums(&s->correction);
+    if (s->correction.terms)
         additions += size_of(s->value);
     double half = s->products + unit * additions * x->scale.hi;
-    return half * (1.0 + (4.0 * terms + 8.0) * unit);
+    return half * (1.0 + (4.0 * (double)most_terms(s) + 8.0) * unit);
 }
 
 static bool nothing_rounds(const sums *s, double value) {
@@ -179,18 +210,17 @@ static bool nothing_rounds(const sums *s, double value) {
 
 /* No order overflows on its way. */
 static bool stays_finite(const sums *s) {
-    return !s->zero_times_large && s->peak * (double)s->terms < near_overflow;
+    return !s->zero_times_large && s->peak * (double)most_terms(s) < near_overflow;
 }
 
 /* The ends that an order may reach become infinite. With both of them, or with a correction, or
  * where zero meets an infinite factor, NaN is possible as well. */
 static ref_interval overflowing(ref_interval y, const sums *s) {
-    bool both = s->acc.plus > 0.0 && s->acc.minus > 0.0;
-    if (s->asymmetric || both || s->zero_times_large)
+    if (s->asymmetric || (s->acc.plus && s->acc.minus) || s->zero_times_large)
         y.kind = REF_ANY;
-    if (s->acc.plus > 0.0)
+    if (s->acc.plus)
         y.hi = (double)INFINITY;
-    if (s->acc.minus > 0.0)
+    if (s->acc.minus)
         y.lo = -(double)INFINITY;
     return y;
 }

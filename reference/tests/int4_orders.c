@@ -38,7 +38,7 @@ static float channel_in_order(int order, const int4_row *r) {
     }
 }
 
-/* The place of the i-th group in the order: forwards, backwards, even ones first. */
+/* The place of the i-th group in the order: forwards, backwards, even ones first, scattered. */
 static int place(int order, int i, int groups) {
     int even = (groups + 1) / 2;
     switch (order) {
@@ -46,6 +46,8 @@ static int place(int order, int i, int groups) {
         return groups - 1 - i;
     case 6:
         return i < even ? 2 * i : 2 * (i - even) + 1;
+    case 9:
+        return groups % 5 ? (5 * i + 3) % groups : (7 * i + 3) % groups;
     default:
         return i;
     }

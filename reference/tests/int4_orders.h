@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-enum { INT4_ORDERS = 9 };
+enum { INT4_ORDERS = 10 };
 
 /* q [k] with its zero point and scale; w [k]: weights less their zero points; scales [k / group],
  * or one if group = k and `channel`. bias is added in any case (0: none). */

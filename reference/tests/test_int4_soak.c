@@ -29,6 +29,9 @@ static float random_float(float size) {
 
 static int8_t random_s4(void) { return (int8_t)((int)(next_random() % 16) - 8); }
 
+/* Group sums of any sign; all positive; all equal; all equal but for the sign, which alternates. */
+typedef enum { MIXED, POSITIVE, EQUAL, ALTERNATING } content;
+
 /* Dense for the k and groups in use. */
 typedef struct {
     float x[TOKENS * LONGEST]; /* room for any dtype */
@@ -44,6 +47,7 @@ typedef struct {
     armq_weights weights;
     ref_problem problem;
     tensors *t;
+    content content;
 } setup;
 
 static void fill(setup *s) {
@@ -51,9 +55,13 @@ static void fill(setup *s) {
     const armq_desc *d = &s->desc;
     int64_t groups = ref_groups(d, d->k);
     for (int64_t i = 0; i < CHANNELS * d->k; i++)
-        t->w[i] = random_s4();
+        t->w[i] = (int8_t)(s->content >= EQUAL      ? 1 + i / d->k % 7
+                           : s->content == POSITIVE ? random_s4() & 7
+                                                    : random_s4());
     for (int64_t i = 0; i < CHANNELS * groups; i++) {
         float scale = (2.0f + random_float(1)) * ldexpf(1e-3f, (int)(next_random() % 3));
+        if (s->content >= EQUAL && i % groups)
+            scale = t->scales[i - 1];
         t->half_scales[i] = armq_f32_to_bf16(scale);
         t->scales[i] = d->group_size ? armq_bf16_to_f32(t->half_scales[i]) : scale;
         t->zero_points[i] = random_s4();
@@ -61,7 +69,10 @@ static void fill(setup *s) {
     for (int64_t m = 0; m < TOKENS; m++) /* sizes and zero points differ, one row is positive */
         for (int64_t i = 0; i < d->k; i++) {
             float value = random_float(1 + (float)m) + 0.3f * (float)(m % 3);
-            armq_store(d->in, t->x, m * d->k + i, (double)(m == 4 ? fabsf(value) : value));
+            bool positive = m == 4 || s->content == POSITIVE;
+            if (s->content >= EQUAL)
+                value = s->content == ALTERNATING && i / 32 % 2 ? -0.7f : 0.7f + (float)m;
+            armq_store(d->in, t->x, m * d->k + i, (double)(positive ? fabsf(value) : value));
         }
     for (int n = 0; n < CHANNELS; n++)
         if (d->uses & ARMQ_USES_BIAS)
@@ -173,11 +184,17 @@ static void soak_once(setup *s, quality *q) {
     ref_close(context);
 }
 
+static quality *new_quality(void) {
+    quality *q = calloc(1, sizeof *q);
+    assert_non_null(q);
+    return q;
+}
+
 /* Zero points or not, each dtype of the bias or none, either format. */
 static void soak(armq_dtype in, armq_dtype out, int64_t k, int64_t group_size, armq_quant quant) {
     tensors *t = malloc(sizeof *t);
-    quality *q = calloc(1, sizeof *q);
-    assert_true(t && q);
+    quality *q = new_quality();
+    assert_non_null(t);
     for (int i = 0; i < (k > 1024 ? 2 : 12); i++) {
         setup s;
         set_up(&s, t, in, out, k, group_size);
@@ -226,11 +243,33 @@ static void soak_many_groups(void **state) {
             soak(dtypes[i], dtypes[i], 2048, 32, (armq_quant)quant);
 }
 
+/* Roundings that repeat, and sums that grow with every group, or only in some orders. */
+static void soak_partial_sums(void **state) {
+    (void)state;
+    static const int64_t lengths[] = {96, 160, 256, 512, 1024, 2048};
+    tensors *t = malloc(sizeof *t);
+    assert_non_null(t);
+    for (int i = 0; i < 6 * 3 * 2; i++) {
+        setup s;
+        quality *q = new_quality();
+        set_up(&s, t, ARMQ_DTYPE_F32, ARMQ_DTYPE_F32, lengths[i % 6], 32);
+        s.content = (content)(POSITIVE + i / 6 % 3);
+        if (i / 18)
+            s.desc.dialect.quant = ARMQ_QUANT_SYMMETRIC;
+        soak_once(&s, q);
+        print_message("k %d, content %d, quant %d: usage %.2f\n", (int)lengths[i % 6],
+                      (int)s.content, (int)s.desc.dialect.quant, q->usage);
+        free(q);
+    }
+    free(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(soak_channels),
         cmocka_unit_test(soak_groups),
         cmocka_unit_test(soak_many_groups),
+        cmocka_unit_test(soak_partial_sums),
     };
     return cmocka_run_group_tests_name("int4 soak", tests, NULL, NULL);
 }
