@@ -9,7 +9,7 @@
 #include "kernels/api/describe.h"
 #include "kernels/api/names.h"
 
-enum { VISITS_MAX = 16, ROUNDS_MIN = 4, ROUNDS_MAX = 50 };
+enum { VISITS_MAX = 16, ROUNDS_MIN = 4, ROUNDS_MAX = 16 };
 
 /* Multiply-accumulates of all rounds of one thread; what is done once for each element of x, y and
  * the intermediate (conversions, exp, copies, comparison) takes as long as many of them. */
