@@ -18,6 +18,7 @@ libraries="libbenchmark-dev libcmocka-dev libhwloc-dev libjansson-dev"
 lint="clang-format clang-tidy shellcheck flake8"
 python="python3 python3-jinja2 python3-matplotlib python3-numpy python3-scipy"
 emulator="qemu-user"
+model="llvm-19" # llvm-mca, for modelled cycles
 cross="gcc-aarch64-linux-gnu g++-aarch64-linux-gnu"
 
 say() {
@@ -29,12 +30,12 @@ choose_packages() {
     case $(uname -m) in
     aarch64 | arm64)
         native=arm64
-        packages="$build $libraries $emulator $lint $python"
+        packages="$build $libraries $emulator $model $lint $python"
         case $ID in debian | ubuntu) return 0 ;; esac
         ;;
     x86_64)
         native=amd64
-        packages="$build $libraries $cross $emulator $lint $python"
+        packages="$build $libraries $cross $emulator $model $lint $python"
         local library
         for library in $libraries; do
             packages+=" $library:arm64"
@@ -44,7 +45,7 @@ choose_packages() {
         ;;
     *)
         native=
-        packages="$build $libraries $cross $emulator $lint $python"
+        packages="$build $libraries $cross $emulator $model $lint $python"
         ;;
     esac
     return 1
