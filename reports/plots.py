@@ -21,7 +21,7 @@ FIRST_EXPONENT = -32
 # Ratios beyond these have the deepest colour; the number is printed in any case.
 SLOWEST, FASTEST = 0.5, 4.0
 
-_STYLE = {
+STYLE = {
     "svg.fonttype": "none",  # text stays text: it can be searched, read aloud and scaled
     "text.parse_math": False,  # names from files may hold a dollar sign
     "font.family": "sans-serif",
@@ -38,7 +38,7 @@ _STYLE = {
 }
 
 
-def _svg(figure, name, description):
+def svg(figure, name, description):
     """The figure as an <svg> element whose ids cannot meet those of another one."""
     out = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
@@ -80,7 +80,7 @@ def half_width_histograms(rows):
         return None
     columns = min(3, len(rows))
     lines = math.ceil(len(rows) / columns)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure, grid = plt.subplots(lines, columns, squeeze=False,
                                     figsize=(3.4 * columns, 1.9 * lines + 0.3),
                                     layout="constrained")
@@ -91,8 +91,8 @@ def half_width_histograms(rows):
             axes.set_visible(False)
         figure.supxlabel("half-width before rounding / rms of the output", fontsize=9)
         figure.supylabel("% of judged elements", fontsize=9)
-        return _svg(figure, "half", "Histograms of half-width over rms, one per op, dialect and "
-                                    "dtype; the table above has the figures")
+        return svg(figure, "half", "Histograms of half-width over rms, one per op, dialect and "
+                                   "dtype; the table above has the figures")
 
 
 def _readable(background):
@@ -138,11 +138,11 @@ def speedup_heat_map(speedups, identity):
     if not panels:
         return None
     heights = [len({layer for layer, _ in cells}) for cells in panels.values()]
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figure, grid = plt.subplots(len(panels), 1, squeeze=False, layout="constrained",
                                     figsize=(7.5, sum(0.36 * h + 0.85 for h in heights)),
                                     gridspec_kw={"height_ratios": heights})
         for axes, (name, cells) in zip(grid.flat, panels.items()):
             _panel(axes, name, cells)
-        return _svg(figure, identity, "Heat maps of the speed-up over bf16 by layer and number of "
-                                      "tokens; the table below has the figures")
+        return svg(figure, identity, "Heat maps of the speed-up over bf16 by layer and number of "
+                                     "tokens; the table below has the figures")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML page from the result files of armq-conform and armq-bench.
+"""One self-contained HTML page from the result files of armq-conform, armq-bench and the model.
 
-    python3 -m reports.report --conform FILE.jsonl [...] [--bench FILE.json ...] --out report.html
+    python3 -m reports.report --conform FILE.jsonl [...] [--bench FILE.json ...]
+        [--modelled FILE.json ...] --out report.html
 
 Exit status: 0 the page was written, whatever it says; 2 a file cannot be used, nothing is written.
 """
@@ -16,7 +17,7 @@ from statistics import median
 
 import jinja2
 
-from reports import model, plots
+from reports import model, modelled, plots
 from reports.load import LoadError, load_bench, load_conform
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -86,7 +87,7 @@ def bench_views(benches):
     return views
 
 
-def render(runs, benches, written):
+def render(runs, benches, written, modelled_runs=()):
     """The page as text."""
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True,
                                      undefined=jinja2.StrictUndefined, trim_blocks=True,
@@ -110,7 +111,8 @@ def render(runs, benches, written):
         quality=quality, histograms=plots.half_width_histograms(quality),
         targets={"half": model.HALF_TARGET, "ambiguous": model.AMBIGUOUS_TARGET,
                  "usage": model.USAGE_TARGET},
-        benches=bench_views(benches), written=written).lstrip()
+        benches=bench_views(benches), modelled=modelled.views(modelled_runs),
+        written=written).lstrip()
 
 
 def write(path, text):
@@ -135,10 +137,12 @@ def parse_arguments(arguments):
                         help="results of armq-conform --json")
     parser.add_argument("--bench", nargs="+", action="extend", default=[], metavar="FILE.json",
                         help="results of armq-bench --benchmark_out")
+    parser.add_argument("--modelled", nargs="+", action="extend", default=[], metavar="FILE.json",
+                        help="results of make model")
     parser.add_argument("--out", required=True, metavar="FILE.html")
     options = parser.parse_args(arguments)
-    if not options.conform and not options.bench:
-        parser.error("give --conform or --bench")
+    if not options.conform and not options.bench and not options.modelled:
+        parser.error("give --conform, --bench or --modelled")
     return options
 
 
@@ -147,6 +151,7 @@ def main(arguments=None):
     try:
         runs = [load_conform(path) for path in options.conform]
         benches = [load_bench(path) for path in options.bench]
+        modelled_runs = [modelled.load_modelled(path) for path in options.modelled]
     except LoadError as error:
         print(f"report: {error}", file=sys.stderr)
         return 2
@@ -154,7 +159,7 @@ def main(arguments=None):
         if run.cut:
             print(f"report: {run.path}: the last line is cut and was left out", file=sys.stderr)
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-    text = render(runs, benches, now)
+    text = render(runs, benches, now, modelled_runs)
     try:
         write(options.out, text)
     except OSError as error:

@@ -118,16 +118,9 @@ class Loop:
         return max(self.loads, self.vectors) / self.issue
 
 
-def _pipes(cost, unit):
-    """Cycles per iteration of the pipes of one kind, if their work were spread evenly. Pipes are
-    named <core>Unit<kind>...: L loads, V vectors."""
-    busy = [n for name, n in cost.pipes.items() if name[2:].startswith(f"Unit{unit}")]
-    return sum(busy) / len(busy) if busy else 0.0
-
-
 def _loop(block, cost):
-    return Loop(block.function, block.text, cost.cycles, cost.issue, _pipes(cost, "L"),
-                _pipes(cost, "V"))
+    return Loop(block.function, block.text, cost.cycles, cost.issue, cost.pipes.get("L", 0.0),
+                cost.pipes.get("V", 0.0))
 
 
 class Model:

@@ -28,7 +28,7 @@ class McaError(Exception):
 class Cost:
     cycles: float  # per repetition, dependences between repetitions included
     issue: float  # per repetition, if only issue limited it: dispatch width and pipes
-    pipes: dict  # cycles per repetition that each pipe of the core is busy
+    pipes: dict  # by kind (L loads, V vectors, ...): cycles per repetition that a pipe is busy
 
 
 @lru_cache(maxsize=None)
@@ -44,6 +44,15 @@ def source_of(text):
     """The block as llvm-mca shall see it: it takes a call for 100 cycles, so calls become jumps;
     what is called is counted as blocks of its own."""
     return [re.sub(r"^blr\b", "br", re.sub(r"^bl\b", "b", line)) for line in text]
+
+
+def by_kind(busy):
+    """Cycles that the pipes of a kind are busy, if their work were spread evenly. llvm-mca calls
+    pipes <core>Unit<kind>..., for instance N2UnitV0."""
+    kinds = {}
+    for name, cycles in busy.items():
+        kinds.setdefault(name.split("Unit", 1)[-1][:1], []).append(cycles)
+    return {kind: round(sum(found) / len(found), 6) for kind, found in sorted(kinds.items())}
 
 
 class Mca:
@@ -109,15 +118,18 @@ class Mca:
         views = [region["SummaryView"] for region in (short, long)]
         cycles = (views[1]["TotalCycles"] - views[0]["TotalCycles"]) / (LONG - SHORT)
         total = len(long["Instructions"])  # the index of the sums
-        busy = {pipes[row["ResourceIndex"]]: row["ResourceUsage"]
-                for row in long["ResourcePressureView"]["ResourcePressureInfo"]
-                if row["InstructionIndex"] == total}
-        return Cost(cycles, long["SummaryView"]["BlockRThroughput"], busy)
+        busy = by_kind({pipes[row["ResourceIndex"]]: row["ResourceUsage"]
+                        for row in long["ResourcePressureView"]["ResourcePressureInfo"]
+                        if row["InstructionIndex"] == total})
+        # llvm-mca's own bound looks at each group of pipes by itself, not at what instructions for
+        # one pipe leave to those for any of the group.
+        issue = max(long["SummaryView"]["BlockRThroughput"], *busy.values(), 0)
+        return Cost(cycles, issue, busy)
 
     # --- Cache ------------------------------------------------------------------------------
 
     def _path(self, core):
-        sources = hashlib.sha256(f"{version()} {TARGET} {SHORT} {LONG} 1".encode()).hexdigest()[:16]
+        sources = hashlib.sha256(f"{version()} {TARGET} {SHORT} {LONG} 2".encode()).hexdigest()[:16]
         return self.cache / f"{core}-{sources}.json"
 
     def _load(self, core):

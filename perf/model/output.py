@@ -223,7 +223,7 @@ def _cores_json(answer):
 
 
 def _curve_json(curve):
-    points = [{"at": at, "workspace": row.workspace,
+    points = [{"at": at, "case": row.case, "workspace": row.workspace,
                "cycles/MAC": {name: e.cycles * row.threads / row.macs
                               for name, e in row.estimates.items() if e is not None},
                "compute cycles/MAC": {name: e.compute * row.threads / row.macs

@@ -12,8 +12,7 @@ from perf.model.tests.fakes import FakeMca, block, counted
 HOT = block(0x100, "hot", "smmla v0.4s, v1.16b, v2.16b", "b.ne #0", function="tile")
 WARM = block(0x200, "warm", "ret", function="tile")
 RARE = block(0x300, "rare", function="other")
-COSTS = {"hot": Cost(2.0, 1.5, {"N2UnitV0": 1.0, "N2UnitV1": 1.0, "N2UnitL01.0": 0.6,
-                                "N2UnitL01.1": 0.6, "N2UnitL2": 0.3}),
+COSTS = {"hot": Cost(2.0, 1.5, {"V": 1.0, "L": 0.5}),
          "warm": Cost(3.0, 3.0, {}), "rare": None}
 
 

@@ -59,10 +59,16 @@ class Costs(unittest.TestCase):
     def test_pipes(self):
         cost = self.cost("neoverse-n2", "ldr q0, [x0]", "ldr q1, [x0]", "ldr q2, [x0]",
                          "smmla v3.4s, v4.16b, v5.16b")
-        loads = sum(busy for pipe, busy in cost.pipes.items() if pipe.startswith("N2UnitL"))
-        vectors = sum(busy for pipe, busy in cost.pipes.items() if pipe.startswith("N2UnitV"))
-        self.assertAlmostEqual(loads, 3)
-        self.assertAlmostEqual(vectors, 1)
+        self.assertAlmostEqual(cost.pipes["L"], 1, places=5)
+        self.assertAlmostEqual(cost.pipes["V"], 0.5, places=5)
+        self.assertEqual(mca.by_kind({"N2UnitV0": 3, "N2UnitV1": 1, "N2UnitL01.\0": 1,
+                                      "N2UnitL01.\1": 2, "N2UnitL2": 6}), {"V": 2, "L": 3})
+
+    def test_issue_adds_up_what_shares_pipes(self):
+        # Shifts go to one of the two vector pipes, multiplications to both: 4 + 12 on two pipes.
+        text = [f"shl v{i}.16b, v30.16b, #4" for i in range(4)]
+        text += [f"sdot v{i}.4s, v30.16b, v31.16b" for i in range(4, 16)]
+        self.assertAlmostEqual(self.cost("neoverse-n2", *text).issue, 8, places=5)
 
     def test_unknown_instructions_have_no_cost_and_spoil_no_others(self):
         strange, plain = ("whatever x0",), ("add x0, x0, x1",)
