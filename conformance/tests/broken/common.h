@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A broken provider is the naive one with one mistake: it either replaces a step (any function of
- * conformance/naive/naive.h marked weak in common_naive.c), or wraps run. run.sh says which check
+ * conformance/naive/naive.h marked weak in a common_*.c), or wraps run. run.sh says which check
  * must catch it. */
 #ifndef ARMQ_CONFORMANCE_TESTS_BROKEN_H
 #define ARMQ_CONFORMANCE_TESTS_BROKEN_H

@@ -4,5 +4,6 @@
 #pragma weak naive_router_weight
 #pragma weak naive_expert
 #pragma weak naive_down
+#pragma weak naive_combine
 
 #include "conformance/naive/moe.c"

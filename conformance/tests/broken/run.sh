@@ -28,6 +28,13 @@ about() {
     cases=("$@")
 }
 
+# of_ci FILTER: the same for the cases of the sweep ci that match.
+of_ci() {
+    cases=(--sweep ci --filter "$1")
+    count=$("$program" --provider naive "${cases[@]}" --list 2>"$scratch/log" | wc -l)
+    [ "$count" -gt 0 ] || verdict 'no such case' ci "$1"
+}
+
 verdict() {
     if [ "$1" = ok ]; then
         passed=$((passed + 1))
@@ -133,6 +140,21 @@ portable() {
     caught narrow_expert_offset overflow 'wanted'
     about 1 'linear_w8a8 tokens=3 n=9 k=80 x_pad=2147483659 memory=sparse'
     caught read_past_x overflow 'SIGSEGV'
+
+    # int4, in what everyone runs.
+    of_ci '^linear_w4a8 tokens=(1|5|6) n=(18|20) '
+    for mistake in swap_nibbles unsigned_nibbles first_group_scale previous_group_scale \
+        channel_as_groups add_weight_zero other_row_sums one_token_no_zero add_activation_zero; do
+        caught "$mistake" value 'wanted'
+    done
+    of_ci '^gemm_s8s4s32 tokens=[1-4] n=(8|9|17) k=(8|17|256|512) '
+    for mistake in swap_nibbles unsigned_nibbles add_weight_zero; do
+        caught "$mistake" value 'wanted'
+    done
+    of_ci '^moe_w4a8 tokens=[45] hidden=(64|48) intermediate=(24|64) '
+    for mistake in swap_nibbles first_group_scale other_row_sums sum_slots_in_f32; do
+        caught "$mistake" value 'wanted'
+    done
 }
 
 host=$(uname -m)
