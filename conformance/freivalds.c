@@ -88,7 +88,7 @@ freivalds_verdict freivalds_check(const freivalds_product *p, uint64_t seed, int
                                   int64_t *row) {
     size_t k = (size_t)p->k + 1; /* never 0 bytes */
     vectors v = {
-        .r = malloc(((size_t)(p->n * p->groups) + 1) * sizeof *v.r),
+        .r = calloc((size_t)(p->n * p->groups) + 1, sizeof *v.r),
         .u = malloc(k * sizeof *v.u),
         .low = malloc(k * sizeof *v.low),
         .top = malloc(k * sizeof *v.top),
