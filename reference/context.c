@@ -98,8 +98,9 @@ const void *ref_x_row(const ref_context *context, int64_t row) {
     return bytes ? (const char *)problem->x + bytes : problem->x;
 }
 
-/* Blocks of a fixed length let the compiler vectorise; 64 products of 255 * 128 fit int32. */
-enum { DOT_BLOCK = 64 };
+/* Blocks of a fixed length let the compiler vectorise; 32 products of 255 * 128 fit int32. No
+ * longer than the shortest group of int4 weights. */
+enum { DOT_BLOCK = 32 };
 
 int64_t ref_dot(const int16_t *a, const int8_t *b, int64_t k) {
     int64_t total = 0, i = 0;

@@ -15,18 +15,25 @@ typedef struct {
     double lo, hi;
 } span;
 
+/* Most spans are points: shortcuts for those, as fmin and fmax cost calls. */
+static bool is_point(span a) { return a.lo == a.hi; }
+
+static span exactly(double value) { return (span){value, value}; }
+
 static span product_of(span a, span b) {
+    if (is_point(a) && is_point(b))
+        return exactly(a.lo * b.lo);
     double p = a.lo * b.lo, q = a.lo * b.hi, r = a.hi * b.lo, s = a.hi * b.hi;
     return (span){fmin(fmin(p, q), fmin(r, s)), fmax(fmax(p, q), fmax(r, s))};
 }
 
 static span sum_of(span a, span b) { return (span){a.lo + b.lo, a.hi + b.hi}; }
 
-static double size_of(span a) { return fmax(fabs(a.lo), fabs(a.hi)); }
+static double larger(double a, double b) { return a > b ? a : b; }
+
+static double size_of(span a) { return larger(fabs(a.lo), fabs(a.hi)); }
 
 static span span_of(ref_interval y) { return (span){y.lo, y.hi}; }
-
-static span exactly(double value) { return (span){value, value}; }
 
 /* --- One group -----------------------------------------------------------------------------------
  */
@@ -39,13 +46,26 @@ typedef struct {
     double rowsum, scale;
 } group;
 
+/* Blocks of a fixed length let the compiler vectorise. */
+enum { BLOCK = 32 };
+
+static int64_t sum_of_weights(const int8_t *w, int64_t k) {
+    int64_t total = 0, i = 0;
+    for (; i + BLOCK <= k; i += BLOCK) {
+        int32_t block = 0;
+        for (int j = 0; j < BLOCK; j++)
+            block += w[i + j];
+        total += block;
+    }
+    for (; i < k; i++)
+        total += w[i];
+    return total;
+}
+
 static group group_of(const ref_variant *x, const int8_t *w, int64_t first, int64_t last,
                       int64_t *flip) {
     group g = {.centered = ref_dot_slice(x, w, first, last, flip)};
-    int64_t rowsum = 0;
-    for (int64_t i = first; i < last; i++)
-        rowsum += w[i];
-    g.rowsum = (double)rowsum;
+    g.rowsum = (double)sum_of_weights(w + first, last - first);
     g.correction = product_of(span_of(x->zero_point), exactly(g.rowsum));
     g.acc = sum_of(span_of(g.centered), g.correction);
     return g;
@@ -53,17 +73,27 @@ static group group_of(const ref_variant *x, const int8_t *w, int64_t first, int6
 
 /* Largest error of f32(acc) * s_g * s_x, whichever factors are multiplied first. */
 static double acc_error(double acc, double s_g, double s_x) {
-    double first = fmax(ref_f32_error(acc * s_g) * s_x, ref_f32_error(acc * s_x) * s_g);
-    first = fmax(first, ref_f32_error(s_g * s_x) * acc);
-    double conversion = acc > 0x1p24 ? unit * acc * s_g * s_x : 0.0;
-    return conversion + first + ref_f32_error(acc * s_g * s_x);
+    double first = larger(ref_f32_error(acc * s_g) * s_x, ref_f32_error(acc * s_x) * s_g);
+    first = larger(first, ref_f32_error(s_g * s_x) * acc);
+    return first + ref_f32_error(acc * s_g * s_x);
 }
 
 /* The same of s_g * rowsum * zp * s_x, s_x last or together with s_g. */
 static double correction_error(double rowsum, double zp, double s_g, double s_x) {
     double last = ref_f32_error(s_g * rowsum) * zp * s_x + ref_f32_error(s_g * rowsum * zp) * s_x;
     double early = ref_f32_error(s_g * s_x) * rowsum * zp + ref_f32_error(s_g * s_x * rowsum) * zp;
-    return fmax(last, early) + ref_f32_error(s_g * rowsum * zp * s_x);
+    return larger(last, early) + ref_f32_error(s_g * rowsum * zp * s_x);
+}
+
+/* Errors of all products of a group. acc, rowsum and zp are whole: where the scales alone are
+ * normal numbers, all products are, and each rounding is off by at most one unit. */
+static double product_errors(double acc, double rowsum, double zp, double s_g, double s_x) {
+    const double normal = 0x1p-126;
+    double conversion = acc > 0x1p24 ? unit * acc * s_g * s_x : 0.0;
+    if (s_g >= normal && s_x >= normal && s_g * s_x >= normal)
+        return conversion + unit * (2.0 * acc + 3.0 * rowsum * zp) * s_g * s_x;
+    return conversion + acc_error(acc, s_g, s_x) +
+           (zp != 0.0 ? correction_error(rowsum, zp, s_g, s_x) : 0.0);
 }
 
 /* --- Sums that are exact in any order ------------------------------------------------------------
@@ -100,12 +130,14 @@ typedef struct {
 } exactness;
 
 static void add_exactness(exactness *e, const group *g, double s_x, double zp) {
+    if (!e->factors)
+        return;
     double acc = g->acc.lo, correction = g->correction.lo, both = g->scale * s_x;
     bool certain = acc == g->acc.hi && g->centered.lo == g->centered.hi;
     if (certain && acc == 0.0 && correction == 0.0)
         return;
-    e->factors = e->factors && certain && fabs(acc) <= 0x1p24 && fabs(correction) <= 0x1p24 &&
-                 ref_is_f32(both) && ref_is_f32(acc * s_x);
+    e->factors = certain && fabs(acc) <= 0x1p24 && fabs(correction) <= 0x1p24 && ref_is_f32(both) &&
+                 ref_is_f32(acc * s_x);
     if (!e->factors)
         return;
     add_to_grid(&e->last, acc * g->scale);
@@ -136,7 +168,7 @@ static void add_term(side *a, double mid, span term) {
     a->minus = a->minus || term.lo < 0.0;
     a->sum += mid;
     a->squares += mid * mid;
-    a->spread += fmax(term.hi - mid, mid - term.lo);
+    a->spread += is_point(term) ? 0.0 : larger(term.hi - mid, mid - term.lo);
     a->partials += a->sum;
     a->partial_squares += a->sum * a->sum;
     a->first = a->terms == 0 ? mid : a->first;
@@ -179,11 +211,9 @@ static void add_group(sums *s, const group *g, const ref_variant *x) {
     add_term(&s->acc, (g->centered.mid + correction) * g->scale,
              product_of(g->acc, exactly(g->scale)));
     add_term(&s->correction, correction * g->scale, product_of(g->correction, exactly(g->scale)));
-    s->products += acc_error(acc, s_g, s_x);
-    if (zp != 0.0)
-        s->products += correction_error(rowsum, zp, s_g, s_x);
-    double most = fmax(s->asymmetric ? rowsum * fmax(zp, 1.0) : 0.0, acc);
-    s->peak = fmax(s->peak, most * fmax(s_x, fmax(s_g, s_g * s_x)));
+    s->products += product_errors(acc, rowsum, zp, s_g, s_x);
+    double most = larger(s->asymmetric ? rowsum * larger(zp, 1.0) : 0.0, acc);
+    s->peak = larger(s->peak, most * larger(s_x, larger(s_g, s_g * s_x)));
     bool may_be_zero = g->acc.lo <= 0.0 && g->acc.hi >= 0.0;
     s->zero_times_large = s->zero_times_large || (may_be_zero && s_g * s_x >= near_overflow);
     add_exactness(&s->exact, g, x->scale.lo == s_x ? s_x : (double)NAN, zp);
@@ -274,13 +304,15 @@ ref_interval ref_grouped_product(const armq_dialect *dialect, const ref_variant 
     sums s = {.asymmetric = asymmetric, .exact = {true, empty, empty, empty, empty}};
     beyond b = {false, false, false, false};
     int64_t groups = k / group_size, flip = 0;
+    for (int64_t i = 0; i < groups && finite; i++)
+        finite = isfinite(armq_load(ARMQ_DTYPE_BF16, scales, i));
     for (int64_t i = 0; i < groups; i++) {
         group g = group_of(x, w, i * group_size, (i + 1) * group_size, &flip);
         g.scale = armq_load(ARMQ_DTYPE_BF16, scales, i);
-        finite = finite && isfinite(g.scale);
-        add_beyond(&b, &g, asymmetric, x->scale.hi);
         if (finite)
             add_group(&s, &g, x);
+        else
+            add_beyond(&b, &g, asymmetric, x->scale.hi);
     }
     return finite ? finish(&s, x) : finish_beyond(&b);
 }
