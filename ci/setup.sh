@@ -27,6 +27,8 @@ say() {
 
 # Sets native (a Debian architecture name) and packages, or fails if nothing is known for this system.
 choose_packages() {
+    # Ubuntu has it from 24.04 on; without it everything but the model works.
+    case $ID-${VERSION_ID:-} in ubuntu-1?.* | ubuntu-2[0-3].*) model= ;; esac
     case $(uname -m) in
     aarch64 | arm64)
         native=arm64

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perf.model import output, suites
 from perf.model.cores import BY_NAME, CORES
-from perf.model.mca import Mca, McaError
+from perf.model.mca import Mca, McaError, version
 from perf.model.modelled import model_all
 from perf.model.runner import Runner, RunError
 from perf.model.targets import ABSENT, MET, MISSED, TARGETS, judge
@@ -148,6 +148,7 @@ def main(arguments=None):
     options = parse_arguments(arguments)
     runner, costs = Runner(options.build), Mca(Path(options.build) / "model" / "mca")
     try:
+        version()  # rather now than after minutes of counting
         answer = answer_all(options, runner, costs)
         if options.json:
             text = json.dumps(output.as_json(answer), indent=1)

@@ -48,6 +48,7 @@ class Runner:
         self.program = build / "aarch64" / "armq-model"
         self.plugin = build / "model" / "libarmq-count.so"
         self.work = build / "model" / "counts"
+        self.cases = {}  # line -> what it expands to
         # Nothing of the user's environment: it would move the stack.
         self.environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C",
                             "ARMQ_EMULATED": "1", "ARMQ_CPU": "max"}
@@ -62,11 +63,17 @@ class Runner:
 
     def expand(self, providers, lines):
         """Jobs for every case of the lines on every provider."""
-        done = self._emulate(["--list", *lines])
-        if done.returncode != 0:
-            raise RunError(done.stderr.strip())
-        cases = [line.split(" ", 1) for line in done.stdout.splitlines()]
-        return [Job(provider, case, int(macs)) for macs, case in cases for provider in providers]
+        return [Job(provider, case, macs) for line in lines for macs, case in self._cases(line)
+                for provider in providers]
+
+    def _cases(self, line):
+        if line not in self.cases:
+            done = self._emulate(["--list", line])
+            if done.returncode != 0:
+                raise RunError(done.stderr.strip())
+            words = (text.split(" ", 1) for text in done.stdout.splitlines())
+            self.cases[line] = [(int(macs), case) for macs, case in words]
+        return self.cases[line]
 
     def run(self, job, number):
         """Counted, or the reason why the provider refuses the case (a str)."""

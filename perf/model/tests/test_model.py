@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from perf.model import __main__ as command
+from perf.model.mca import McaError
 from perf.model.modelled import problem
 from perf.model.runner import Job, Runner, RunError
 from perf.model.targets import Target, rate
@@ -125,6 +126,12 @@ class Answers(unittest.TestCase):
                 self.assertTrue(out.endswith("0 passed, 1 failed, 0 skipped\n" if wanted else
                                              "1 passed, 0 failed, 0 skipped\n"), out)
                 self.assertEqual(run("--suite", "tiles")[0], 0)
+
+    def test_without_llvm_nothing_is_counted(self):
+        with mock.patch.object(command, "version", side_effect=McaError("llvm-19 is missing")), \
+                mock.patch.object(Runner, "run_all", side_effect=AssertionError("counted")):
+            status, out, err = run(CASE)
+        self.assertEqual((status, out, err), (2, "", "model: llvm-19 is missing\n"))
 
 
 class Running(unittest.TestCase):
