@@ -9,6 +9,10 @@ const char bench_bytes_definition[] =
     "weights as handed over (int4: half a byte each; MoE: experts in use), scales, zero points, "
     "bias, x, y, routing, each once; without packed copies and workspace";
 
+const char bench_weight_bytes_definition[] =
+    "packed weights of the provider with the scales and biases in them, MoE: of experts in use; "
+    "over the tokens of the run";
+
 static bool belongs_to_expert(operand_id id) { return id >= OPERAND_W && id <= OPERAND_W2_BIAS; }
 
 static int64_t dense_bytes(const operand_shape *shape) {
@@ -33,6 +37,13 @@ bench_counts bench_count(const armq_case *c, int64_t experts_used) {
         counts.bytes += bytes;
     }
     return counts;
+}
+
+int64_t bench_weight_bytes(const armq_case *c, const armq_support *support, int64_t experts_used) {
+    if (!armq_op_is_moe(c->desc.op))
+        return (int64_t)support->packed_bytes[0];
+    size_t expert = support->packed_expert_stride[0] + support->packed_expert_stride[1];
+    return (int64_t)expert * experts_used;
 }
 
 int64_t bench_experts_used(const armq_case *c, const int32_t *topk_ids) {

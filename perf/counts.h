@@ -22,7 +22,12 @@ bench_counts bench_count(const armq_case *c, int64_t experts_used);
 /* Distinct ids in [0, experts) of a MoE's routing; 0 for other ops or if memory is short. */
 int64_t bench_experts_used(const armq_case *c, const int32_t *topk_ids);
 
-/* The definition of `bytes` in one sentence, for result files. */
-extern const char bench_bytes_definition[];
+/* Bytes of packed weights that one run touches, as the provider laid them out, with what is folded
+ * in (scales, zero points, sums, bias): of a MoE the experts in use, both products. What it reads
+ * of the unpacked weights (READS_AFTER_PACK) is not known, and not counted. 0 without weights. */
+int64_t bench_weight_bytes(const armq_case *c, const armq_support *support, int64_t experts_used);
+
+/* The definition of `bytes` and of weight bytes in one sentence each, for result files. */
+extern const char bench_bytes_definition[], bench_weight_bytes_definition[];
 
 #endif

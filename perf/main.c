@@ -55,6 +55,7 @@ static void set_context(void) {
     gbench_context("time_is_performance", machine()->emulated ? "false" : "true");
     gbench_context("armq_memory", "warm: one copy of weights, x and y, used again by every run");
     gbench_context("armq_bytes", bench_bytes_definition);
+    gbench_context("armq_weight_bytes", bench_weight_bytes_definition);
 }
 
 static void note_result(void *ctx, const gbench_result *result) {

@@ -12,6 +12,7 @@ static struct {
     const bench_entry *entry; /* NULL: none open */
     workload w;
     bench_counts counts;
+    int64_t weight_bytes;
 } current;
 
 void bench_run_close(void) {
@@ -37,7 +38,9 @@ static bool open_entry(const bench_entry *entry, char why[WORKLOAD_WHY]) {
         return false;
     }
     const int32_t *ids = current.w.data.at[OPERAND_TOPK_IDS];
-    current.counts = bench_count(&entry->c, bench_experts_used(&entry->c, ids));
+    int64_t used = bench_experts_used(&entry->c, ids);
+    current.counts = bench_count(&entry->c, used);
+    current.weight_bytes = bench_weight_bytes(&entry->c, &current.w.support, used);
     return true;
 }
 
@@ -59,6 +62,9 @@ static void set_counters(gbench_state *state, const bench_entry *entry) {
         gbench_counter(state, "MAC", (double)n->macs);
         gbench_counter(state, "MAC/byte", (double)n->macs / (double)n->bytes);
     }
+    if (current.weight_bytes > 0 && n->tokens > 0)
+        gbench_counter(state, "weight bytes/token",
+                       (double)current.weight_bytes / (double)n->tokens);
     char label[160];
     snprintf(label, sizeof label, "%s%s", entry->kernel,
              machine()->emulated ? " (emulated: not performance)" : "");

@@ -97,7 +97,31 @@ def case_fields(text):
     else:
         fields.setdefault("dialect", "vllm-w4a8" if "w4a8" in fields["op"] else "vllm-w8a8")
     fields.setdefault("threads", "1")
+    fields.setdefault("group_size", "0")
+    fields.setdefault("zero_points", "0")
     return fields
+
+
+def weights_of(fields):
+    """What the weights of a case are, in a few words; nothing for ops without weights."""
+    op = fields["op"]
+    if op.endswith(("_w8a8", "s8s8s32")):
+        return "int8"
+    if op.endswith("_bf16"):
+        return "bf16"
+    if not op.endswith(("_w4a8", "s8s4s32")):
+        return ""
+    grouped = fields["group_size"] != "0"
+    size = f"groups of {fields['group_size']}" if grouped else "per channel"
+    return f"int4 {size}" + (", zero points" if fields["zero_points"] != "0" else "")
+
+
+def weight_kind(fields):
+    """The same without the group size: int4 per channel, per group, or asymmetric."""
+    weights = weights_of(fields)
+    if weights.endswith("zero points"):
+        return "int4 asymmetric"
+    return "int4 per group" if weights.startswith("int4 groups") else weights
 
 
 def _read(path):

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from statistics import median
 
-from reports.load import HISTOGRAM_BINS, STATUSES, case_fields, number
+from reports.load import HISTOGRAM_BINS, STATUSES, case_fields, number, weight_kind, weights_of
 
 SAMPLED = re.compile(r"\bsample=[1-9]")
 
@@ -122,11 +122,12 @@ def dtype_pair(case):
 
 
 def pass_table(runs):
-    """Rows (op, dialect, dtypes), per provider the results by status; None: no case."""
+    """Rows (op, dialect, weights, dtypes), per provider the results by status; None: no case."""
     cells = defaultdict(Counter)
     for run in runs:
         for case in run.cases:
-            row = case["op"], case["dialect"], dtype_pair(case)
+            weights = weight_kind(case_fields(case["case"]))
+            row = case["op"], case["dialect"], weights, dtype_pair(case)
             cells[row, case["provider"]][case["status"]] += 1
     providers = provider_names(runs)
     rows = sorted({row for row, _ in cells})
@@ -335,6 +336,7 @@ _SHAPE_KEYS = ("tokens", "n", "k", "hidden", "intermediate", "experts", "top_k",
 class Speedup:
     provider: str
     dialect: str
+    weights: str
     threads: str
     layer: str  # "4096 x 4096", or the dimensions of a MoE
     order: tuple  # of the layer
@@ -384,7 +386,8 @@ def speedups(bench):
             continue
         layer, order = layer_of(fields)
         tokens = int(fields["tokens"]) if fields.get("tokens", "").isdigit() else 0
-        found.append(Speedup(row.provider, fields["dialect"], fields["threads"], layer, order,
+        found.append(Speedup(row.provider, fields["dialect"], weights_of(fields),
+                             fields["threads"], layer, order,
                              tokens, median(other.seconds) / median(row.seconds),
                              f"on {other.provider}: {other.label}"))
     return found

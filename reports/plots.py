@@ -129,11 +129,16 @@ def _panel(axes, name, cells):
 
 
 def speedup_heat_map(speedups, identity):
-    """Layer by tokens, one panel per provider, dialect and number of threads; None if empty."""
+    """Layer by tokens, one panel per provider, dialect, weights and threads; None if empty."""
     panels = {}
-    for s in sorted(speedups, key=lambda s: (s.provider, s.dialect, s.threads, s.order, s.tokens)):
+
+    def place(s):
+        return s.provider, s.dialect, s.weights, s.threads, s.order, s.tokens
+
+    for s in sorted(speedups, key=place):
         threads = "" if s.threads == "1" else f", {s.threads} threads"
-        panel = panels.setdefault(f"{s.provider}, {s.dialect}{threads}", {})
+        panel = panels.setdefault(f"{s.provider}, {s.dialect}, {s.weights}{threads}",
+                                  {})
         panel[s.layer, s.tokens] = s.ratio
     if not panels:
         return None

@@ -58,7 +58,8 @@ def bench_table(bench):
     for row in bench.rows:
         line = {"provider": row.provider, "case": row.case, "label": row.label, "error": row.error,
                 "mac": row.counters.get("MAC"), "bytes": row.counters.get("bytes"),
-                "intensity": row.counters.get("MAC/byte")}
+                "intensity": row.counters.get("MAC/byte"),
+                "weight_bytes": row.counters.get("weight bytes/token")}
         if bench.time_is_performance and row.seconds and not row.error:
             seconds = median(row.seconds)
             line["microseconds"] = seconds * 1e6

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the README: what passes, per op and dialect (rows) and provider (columns).
+"""The table of the README: what passes, per op, dialect and weights (rows) and provider (columns).
 
     python3 -m reports.table FILE.jsonl [...]
 """
@@ -15,11 +15,13 @@ DTYPE_ORDER = ("f32", "bf16", "f16", "s8", "s32")
 
 
 def merge_dtypes(rows, width):
-    """Rows (op, dialect) with the input dtypes seen and, per provider, results by status."""
+    """Rows (op, dialect, weights) with the input dtypes seen and, per provider, results by
+    status."""
     merged, dtypes = defaultdict(lambda: [Counter() for _ in range(width)]), defaultdict(set)
-    for (op, dialect, pair), cells in rows:
-        dtypes[op, dialect].add(pair.split(" ")[0])
-        for total, cell in zip(merged[op, dialect], cells):
+    for (*row, pair), cells in rows:
+        row = tuple(row)
+        dtypes[row].add(pair.split(" ")[0])
+        for total, cell in zip(merged[row], cells):
             total.update(cell or {})
     return {key: (sorted(dtypes[key], key=DTYPE_ORDER.index), cells)
             for key, cells in merged.items()}
@@ -39,9 +41,11 @@ def cell_text(results):
 
 def markdown(runs):
     providers, rows = pass_table(runs)
-    lines = [["op", "dialect", "input dtypes", *providers], ["---"] * (3 + len(providers))]
-    for (op, dialect), (dtypes, cells) in merge_dtypes(rows, len(providers)).items():
-        lines.append([f"`{op}`", f"`{dialect}`", ", ".join(dtypes), *map(cell_text, cells)])
+    lines = [["op", "dialect", "weights", "input dtypes", *providers],
+             ["---"] * (4 + len(providers))]
+    for (op, dialect, weights), (dtypes, cells) in merge_dtypes(rows, len(providers)).items():
+        lines.append([f"`{op}`", f"`{dialect}`", weights or "–", ", ".join(dtypes),
+                      *map(cell_text, cells)])
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 

@@ -78,7 +78,13 @@ assert context["time_is_performance"] == "false", context
 assert context["armq_cpu"] == "max" and "i8mm" in context["armq_features"], context
 rows = [row for row in data["benchmarks"] if row["run_type"] == "iteration"]
 assert {row["run_name"].split("/")[0] for row in rows} == {"neon", "dotprod", "i8mm", "bf16"}
+weights = {row["run_name"]: row.get("weight bytes/token") for row in rows}
+decode = " tokens=1 n=256 k=512{} seed=1/real_time"
+bf16 = weights["bf16/linear_bf16" + decode.format("")]
+assert bf16 / weights["i8mm/linear_w8a8" + decode.format("")] >= 1.95, weights
+assert bf16 / weights["i8mm/linear_w4a8" + decode.format(" group_size=128")] >= 3.6, weights
 for row in rows:
+    assert ("weight bytes/token" in row) == ("quantize" not in row["run_name"]), row
     assert "MAC/s" not in row and "bytes/s" not in row and "tokens/s" not in row, row
     assert row["emulated tokens/s"] > 0 and "not performance" in row["label"], row
     if row["run_name"].startswith("i8mm/linear_w8a8 tokens=32 n=256 k=512 seed=1"):

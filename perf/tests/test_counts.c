@@ -90,6 +90,28 @@ static void moe_w8a8(void **state) {
     assert_int_equal(counts.bytes, 3 * 6656 + 256 + 256 + 16 + 16);
 }
 
+/* Group scales: w13 64*2*2 scales, w2 64*2 (K = 64), two bytes each, and as many zero points. */
+static void moe_w4a8(void **state) {
+    (void)state;
+    const armq_case c = parse("moe_w4a8 tokens=2 hidden=64 intermediate=64 experts=4 top_k=2 "
+                              "in=bf16 group_size=32 zero_points=1");
+    const bench_counts counts = bench_count(&c, 3);
+    assert_int_equal(counts.macs, 2 * 2 * 3 * 64 * 64);
+    assert_int_equal(counts.bytes, 3 * (3 * 64 * 64 / 2 + 3 * (3 * 64 * 2)) + 256 + 256 + 16 + 16);
+}
+
+/* As packed; of a MoE the experts in use. */
+static void weight_bytes(void **state) {
+    (void)state;
+    const armq_support support = {.packed_bytes = {1000, 500}, .packed_expert_stride = {100, 50}};
+    armq_case c = parse("linear_w4a8 tokens=2 n=4 k=64 group_size=32");
+    assert_int_equal(bench_weight_bytes(&c, &support, 0), 1000);
+    c = parse("moe_w4a8 tokens=2 hidden=64 intermediate=64 experts=10 top_k=2");
+    assert_int_equal(bench_weight_bytes(&c, &support, 3), 450);
+    c = parse("quantize tokens=2 k=10");
+    assert_int_equal(bench_weight_bytes(&c, &(armq_support){.size = 0}, 0), 0);
+}
+
 static void experts_used(void **state) {
     (void)state;
     const armq_case c = parse("moe_w8a8 tokens=3 hidden=64 intermediate=32 experts=5 top_k=2 "
@@ -107,6 +129,7 @@ int main(void) {
         cmocka_unit_test(linear_bf16),  cmocka_unit_test(linear_w4a8),
         cmocka_unit_test(gemm),         cmocka_unit_test(quantize),
         cmocka_unit_test(large),        cmocka_unit_test(moe_w8a8),
+        cmocka_unit_test(moe_w4a8),     cmocka_unit_test(weight_bytes),
         cmocka_unit_test(experts_used),
     };
     return cmocka_run_group_tests(counts, NULL, NULL);

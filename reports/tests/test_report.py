@@ -130,17 +130,32 @@ class Tables(ReportCase):
     def test_passes_per_op_and_provider(self):
         records = [fx.case_record(t, provider=p) for t in (1, 2, 3) for p in ("neon", "i8mm")]
         records[0]["status"] = "failed"
-        records.append(fx.case_record(1, **{"in": "f32", "out": "f32", "case": "x"}))
+        records.append(fx.case_record(1, **{
+            "in": "f32", "out": "f32", "case": "linear_w8a8 tokens=1 n=64 k=512 in=f32 seed=1"}))
         runs = [load.load_conform(self.lines([fx.run_record(7)] + records))]
         providers, rows = model.pass_table(runs)
         self.assertEqual(providers, ["neon", "i8mm", "sme"])
         self.assertEqual([row for row, _ in rows],
-                         [("linear_w8a8", "vllm-w8a8", "bf16 → bf16"),
-                          ("linear_w8a8", "vllm-w8a8", "f32 → f32")])
+                         [("linear_w8a8", "vllm-w8a8", "int8", "bf16 → bf16"),
+                          ("linear_w8a8", "vllm-w8a8", "int8", "f32 → f32")])
         self.assertEqual(dict(rows[0][1][0]), {"failed": 1, "passed": 2})
         self.assertEqual(dict(rows[0][1][1]), {"passed": 3})
         self.assertIsNone(rows[0][1][2])
         self.assertEqual(dict(rows[1][1][1]), {"passed": 1})
+
+    def test_passes_of_int4(self):
+        cases = ("tokens=1 n=2 k=64", "tokens=1 n=2 k=64 group_size=32",
+                 "tokens=1 n=2 k=64 group_size=64", "tokens=1 n=2 k=64 zero_points=1",
+                 "tokens=1 n=2 k=64 group_size=32 zero_points=1")
+        records = [fx.case_record(1, op="linear_w4a8", dialect="vllm-w4a8",
+                                  case=f"linear_w4a8 {case} seed=1") for case in cases]
+        runs = [load.load_conform(self.lines([fx.run_record(5)] + records))]
+        _, rows = model.pass_table(runs)
+        self.assertEqual([(row[2], dict(cells[1])) for row, cells in rows],
+                         [("int4 asymmetric", {"passed": 2}), ("int4 per channel", {"passed": 1}),
+                          ("int4 per group", {"passed": 2})])
+        page = self.page([fx.run_record(5)] + records + [fx.ledger_record(passed=5)])
+        self.assertIn("<td>int4 per group</td>", page)
 
     def test_checks_with_reasons(self):
         records = [fx.case_record(1), fx.case_record(2, notes={"threads": "one tile"}),
@@ -283,7 +298,25 @@ class Benchmarks(ReportCase):
     def test_rates(self):
         """1e6 MAC and 5e5 bytes in 20 us: 50 GMAC/s and 25 GB/s."""
         text = text_of(self.bench_page(self.write(emulated=False)))
-        self.assertIn("a kernel 20.00 3 50.00 25.00 1 000 000 500 000 2.000", text)
+        self.assertIn("a kernel 20.00 3 50.00 25.00 1 000 000 500 000 2.000 – neon", text)
+
+    def test_int4_beside_int8(self):
+        """Each kind of weights is a row and a panel of its own; weight bytes as counted."""
+        kinds = {"": "int4 per channel", " group_size=32": "int4 groups of 32",
+                 " group_size=128 zero_points=1": "int4 groups of 128, zero points"}
+        rows = [fx.bench_row(f"i8mm/linear_w4a8 {self.CASE}{kind}", 10 * (i + 1),
+                             **{"weight bytes/token": 123456.25 + i})
+                for i, kind in enumerate(kinds)]
+        rows.append(fx.bench_row(f"i8mm/linear_w8a8 {self.CASE}", 40))
+        rows.append(fx.bench_row(f"bf16/linear_bf16 {self.CASE}", 60))
+        path = fx.write_bench(self.folder / "b.json", rows, emulated=False)
+        found = {s.weights: s.ratio for s in model.speedups(load.load_bench(path))}
+        self.assertEqual(found, dict(zip([*kinds.values(), "int8"], (6, 3, 2, 1.5))))
+        page = self.bench_page(path)
+        for weights in kinds.values():
+            self.assertIn(f"i8mm, vllm-w4a8, {weights}", page)
+        self.assertIn("2.000 123 456 i8mm", text_of(page))
+        self.assertIn("2.000 123 458", text_of(page))
 
     def test_emulated_time_is_never_performance(self):
         for emulated, claim in ((True, "false"), (True, "true"), (False, "false")):

@@ -32,6 +32,7 @@ class Table(unittest.TestCase):
                            fx.ledger_record(passed=2, failed=1, skipped=1, waived=1))
         row = dict(zip(lines[0], lines[2]))
         self.assertEqual(row["op"], "`linear_w8a8`")
+        self.assertEqual(row["weights"], "int8")
         self.assertEqual(row["input dtypes"], "f32, bf16")
         self.assertEqual(row["i8mm"], "1 of 4 FAIL")
         self.assertEqual(row["neon"], "–")
@@ -43,6 +44,21 @@ class Table(unittest.TestCase):
         row = dict(zip(lines[0], lines[2]))
         self.assertEqual(row["i8mm"], "1 (1 waived)")
         self.assertEqual(row["neon"], "1 of 1 FAIL")
+
+    def test_int4_has_a_row_for_each_kind_of_scales(self):
+        cases = ("n=2 k=64", "n=2 k=64 group_size=32", "n=2 k=64 in=f16 group_size=64",
+                 "n=2 k=64 zero_points=1")
+        lines = self.table(fx.run_record(5), fx.case_record(
+            1, op="quantize", case="quantize tokens=1 k=4 seed=1"), *[fx.case_record(
+                1, op="linear_w4a8", dialect="vllm-w4a8",
+                case=f"linear_w4a8 tokens=1 {case} seed=1",
+                **({"in": "f16"} if "f16" in case else {})) for case in cases],
+            fx.ledger_record(passed=5))
+        self.assertEqual([line[:4] + line[5:6] for line in lines[2:]], [
+            ["`linear_w4a8`", "`vllm-w4a8`", "int4 asymmetric", "bf16", "1"],
+            ["`linear_w4a8`", "`vllm-w4a8`", "int4 per channel", "bf16", "1"],
+            ["`linear_w4a8`", "`vllm-w4a8`", "int4 per group", "bf16, f16", "2"],
+            ["`quantize`", "`vllm-w8a8`", "–", "bf16", "1"]])
 
     def test_bad_file(self):
         err = io.StringIO()
