@@ -17,17 +17,12 @@ INLINE int32x4_t armq_group_start(const int32x4_t *start) {
     return sum;
 }
 
-/* Sums of groups too large for that, in place. */
-INLINE void armq_group_convert(int32x4_t *sum, const int count) {
-    UNROLL for (int i = 0; i < count; i++) {
-        sum[i] = vreinterpretq_s32_f32(vcvtq_f32_s32(sum[i]));
-    }
-}
-
-/* total + (sum - start) * scale */
-INLINE float32x4_t armq_group_add(float32x4_t total, int32x4_t sum, float32x4_t start,
-                                  float32x4_t scale) {
-    return vfmaq_f32(total, vsubq_f32(vreinterpretq_f32_s32(sum), start), scale);
+/* total + (sum - start) * scale; wide: sums that start at 0 and are converted. */
+INLINE float32x4_t armq_group_add(const bool wide, float32x4_t total, int32x4_t sum,
+                                  float32x4_t start, float32x4_t scale) {
+    const float32x4_t value =
+        wide ? vcvtq_f32_s32(sum) : vsubq_f32(vreinterpretq_f32_s32(sum), start);
+    return vfmaq_f32(total, value, scale);
 }
 
 #endif

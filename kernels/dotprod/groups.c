@@ -20,58 +20,73 @@ INLINE size_t scale_bytes(const bool s4) {
     return ARMQ_TILE_COLUMNS * (s4 ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* Columns [4 * q, 4 * q + 4) of a panel's k step. */
-INLINE int8x16_t load_quad(const bool s4, const int q, const int8_t *b) {
-    if (!s4)
-        return vld1q_s8(b + VECTOR * q);
-    int8x16_t packed = vld1q_s8(b);
-    return q ? armq_high_nibbles(packed) : armq_low_nibbles(packed);
+/* Quads [first, first + width) of a panel's k step. */
+INLINE void load_some_columns(const bool s4, const int width, const int first, const int8_t *b,
+                              int8x16_t *column) {
+    if (width == QUADS)
+        load_columns(s4, b, column);
+    else if (!s4)
+        column[0] = vld1q_s8(b + VECTOR * first);
+    else
+        column[0] = first ? armq_high_nibbles(vld1q_s8(b)) : armq_low_nibbles(vld1q_s8(b));
 }
 
-/* Columns [4 * q, 4 * q + 4) for all groups; acc is the first of them. */
-INLINE void sdot_columns(const bool s4, const int rows, const int q, const armq_groups *groups,
-                         const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
+/* Quads [first, first + width) for all groups; acc is the first of their columns. Each group's sums
+ * start anew where the last ones are used up, beside arithmetic that needs no loads. */
+INLINE void sdot_columns(const bool s4, const bool wide, const int rows, const int width,
+                         const int first, const armq_groups *groups, const int8_t *a,
+                         const int8_t *b, float *acc, bool accumulate) {
+    const int count = rows * width;
     const float32x4_t start = vdupq_n_f32(groups->start);
     const int32x4_t start_bits = vreinterpretq_s32_f32(start);
     const char *scales = groups->scales;
-    float32x4_t total[ARMQ_TILE_MAX_ROWS];
-    UNROLL for (int r = 0; r < rows; r++) {
-        total[r] = accumulate ? vld1q_f32(acc + r * ARMQ_TILE_COLUMNS) : vdupq_n_f32(0);
+    float32x4_t total[8];
+    int32x4_t sum[8];
+    UNROLL for (int i = 0; i < count; i++) {
+        const float *from = acc + i / width * ARMQ_TILE_COLUMNS + i % width * 4;
+        total[i] = accumulate ? vld1q_f32(from) : vdupq_n_f32(0);
+        sum[i] = armq_group_start(&start_bits);
     }
     for (int64_t g = 0; g < groups->count; g++) {
-        int32x4_t sum[ARMQ_TILE_MAX_ROWS];
-        UNROLL for (int r = 0; r < rows; r++) sum[r] = armq_group_start(&start_bits);
-        for (int64_t step = 0; step < groups->steps; step++) {
-            int8x16_t row[2], column = load_quad(s4, q, b);
+        for (int64_t steps = groups->steps; steps > 0; steps--) {
+            int8x16_t row[2], column[QUADS];
+            load_some_columns(s4, width, first, b, column);
             load_rows(rows, a, row);
             a += STEP * rows;
             b += step_bytes(s4);
-            UNROLL for (int r = 0; r < rows; r++) {
-                sum[r] = dot_lane(sum[r], column, row[r / 4], r % 4);
+            UNROLL for (int i = 0; i < count; i++) {
+                const int r = i / width;
+                sum[i] = dot_lane(sum[i], column[i % width], row[r / 4], r % 4);
             }
         }
-        if (groups->start == 0)
-            armq_group_convert(sum, rows);
-        const float32x4_t scale = load_scales(s4, q, scales);
+        float32x4_t scale[QUADS];
+        UNROLL for (int q = 0; q < width; q++) scale[q] = load_scales(s4, first + q, scales);
         scales += scale_bytes(s4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            total[r] = armq_group_add(total[r], sum[r], start, scale);
+        UNROLL for (int i = 0; i < count; i++) {
+            total[i] = armq_group_add(wide, total[i], sum[i], start, scale[i % width]);
+            sum[i] = armq_group_start(&start_bits);
         }
     }
-    UNROLL for (int r = 0; r < rows; r++) vst1q_f32(acc + r * ARMQ_TILE_COLUMNS, total[r]);
+    UNROLL for (int i = 0; i < count; i++) {
+        vst1q_f32(acc + i / width * ARMQ_TILE_COLUMNS + i % width * 4, total[i]);
+    }
 }
 
-INLINE void sdot_groups(const bool s4, const int rows, const armq_groups *groups, const int8_t *a,
-                        const int8_t *b, float *acc, bool accumulate) {
-    UNROLL for (int q = 0; q < QUADS; q++) {
-        sdot_columns(s4, rows, q, groups, a, b, acc + 4 * q, accumulate);
+INLINE void sdot_groups(const bool s4, const int rows, const int width, const armq_groups *groups,
+                        const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
+    UNROLL for (int first = 0; first < QUADS; first += width) {
+        float *to = acc + 4 * first;
+        if (!s4 && groups->start == 0)
+            sdot_columns(s4, true, rows, width, first, groups, a, b, to, accumulate);
+        else
+            sdot_columns(s4, false, rows, width, first, groups, a, b, to, accumulate);
     }
 }
 
 /* One row: a register of it holds four k steps, of which a group has a multiple of eight. Two
  * accumulators a quad, one of which starts at 0. */
-INLINE void sdot_row_groups(const bool s4, const armq_groups *groups, const int8_t *a,
-                            const int8_t *b, float *acc, bool accumulate) {
+INLINE void sdot_row_columns(const bool s4, const bool wide, const armq_groups *groups,
+                             const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
     const float32x4_t start = vdupq_n_f32(groups->start);
     const char *scales = groups->scales;
     float32x4_t total[QUADS];
@@ -80,32 +95,35 @@ INLINE void sdot_row_groups(const bool s4, const armq_groups *groups, const int8
     }
     for (int64_t g = 0; g < groups->count; g++) {
         int32x4_t sum[2 * QUADS];
-        UNROLL for (int i = 0; i < QUADS; i++) {
-            sum[i] = vreinterpretq_s32_f32(start);
-            sum[QUADS + i] = vdupq_n_s32(0);
+        UNROLL for (int q = 0; q < QUADS; q++) {
+            sum[q] = vreinterpretq_s32_f32(start);
+            sum[QUADS + q] = vdupq_n_s32(0);
         }
-        for (int64_t step = 0; step < groups->steps; step += 4) {
-            int8x16_t row = vld1q_s8(a);
+        for (int64_t steps = groups->steps; steps > 0; steps -= 4) {
+            int8x16_t row = vld1q_s8(a), column[4 * QUADS];
             a += VECTOR;
-            UNROLL for (int i = 0; i < 4; i++) {
-                int8x16_t column[QUADS];
-                load_columns(s4, b, column);
-                b += step_bytes(s4);
-                UNROLL for (int q = 0; q < QUADS; q++) {
-                    int32x4_t *to = &sum[i % 2 * QUADS + q];
-                    *to = dot_lane(*to, column[q], row, i);
-                }
+            load_four_steps(s4, b, column);
+            b += 4 * step_bytes(s4);
+            UNROLL for (int i = 0; i < 4 * QUADS; i++) {
+                int32x4_t *to = &sum[i % (2 * QUADS)];
+                *to = dot_lane(*to, column[i], row, i / QUADS);
             }
         }
-        UNROLL for (int q = 0; q < QUADS; q++) sum[q] = vaddq_s32(sum[q], sum[QUADS + q]);
-        if (groups->start == 0)
-            armq_group_convert(sum, QUADS);
         UNROLL for (int q = 0; q < QUADS; q++) {
-            total[q] = armq_group_add(total[q], sum[q], start, load_scales(s4, q, scales));
+            total[q] = armq_group_add(wide, total[q], vaddq_s32(sum[q], sum[QUADS + q]), start,
+                                      load_scales(s4, q, scales));
         }
         scales += scale_bytes(s4);
     }
     UNROLL for (int q = 0; q < QUADS; q++) vst1q_f32(acc + 4 * q, total[q]);
+}
+
+INLINE void sdot_row_groups(const bool s4, const armq_groups *groups, const int8_t *a,
+                            const int8_t *b, float *acc, bool accumulate) {
+    if (!s4 && groups->start == 0)
+        sdot_row_columns(s4, true, groups, a, b, acc, accumulate);
+    else
+        sdot_row_columns(s4, false, groups, a, b, acc, accumulate);
 }
 
 #define INSTANCE(name, template, ...)                                                              \
@@ -114,13 +132,13 @@ INLINE void sdot_row_groups(const bool s4, const armq_groups *groups, const int8
         template(__VA_ARGS__, groups, a, b, acc, accumulate);                                      \
     }
 
-INSTANCE(sdot_8x8_groups, sdot_groups, false, 8)
-INSTANCE(sdot_6x8_groups, sdot_groups, false, 6)
-INSTANCE(sdot_4x8_groups, sdot_groups, false, 4)
-INSTANCE(sdot_2x8_groups, sdot_groups, false, 2)
+INSTANCE(sdot_8x8_groups, sdot_groups, false, 8, 1)
+INSTANCE(sdot_6x8_groups, sdot_groups, false, 6, 1)
+INSTANCE(sdot_4x8_groups, sdot_groups, false, 4, 2)
+INSTANCE(sdot_2x8_groups, sdot_groups, false, 2, 2)
 INSTANCE(sdot_1x8_groups, sdot_row_groups, false)
-INSTANCE(sdot_8x8_groups_s4, sdot_groups, true, 8)
-INSTANCE(sdot_6x8_groups_s4, sdot_groups, true, 6)
-INSTANCE(sdot_4x8_groups_s4, sdot_groups, true, 4)
-INSTANCE(sdot_2x8_groups_s4, sdot_groups, true, 2)
+INSTANCE(sdot_8x8_groups_s4, sdot_groups, true, 8, 1)
+INSTANCE(sdot_6x8_groups_s4, sdot_groups, true, 6, 1)
+INSTANCE(sdot_4x8_groups_s4, sdot_groups, true, 4, 2)
+INSTANCE(sdot_2x8_groups_s4, sdot_groups, true, 2, 2)
 INSTANCE(sdot_1x8_groups_s4, sdot_row_groups, true)

@@ -47,6 +47,23 @@ INLINE void load_columns(const bool s4, const int8_t *b, int8x16_t column[QUADS]
     }
 }
 
+/* Four k steps of a panel, each QUADS vectors. */
+INLINE void load_four_steps(const bool s4, const int8_t *b, int8x16_t column[4 * QUADS]) {
+    int8x16x4_t four = vld1q_s8_x4(b);
+    if (s4) {
+        UNROLL for (int i = 0; i < 4; i++) {
+            column[2 * i] = armq_low_nibbles(four.val[i]);
+            column[2 * i + 1] = armq_high_nibbles(four.val[i]);
+        }
+        return;
+    }
+    int8x16x4_t rest = vld1q_s8_x4(b + 4 * VECTOR);
+    UNROLL for (int i = 0; i < 4; i++) {
+        column[i] = four.val[i];
+        column[4 + i] = rest.val[i];
+    }
+}
+
 /* Bytes of a panel's k step. */
 INLINE int64_t step_bytes(const bool s4) { return s4 ? VECTOR : QUADS * VECTOR; }
 

@@ -35,23 +35,6 @@ INLINE void sdot_tile(const bool s4, const int rows, const int panels, int64_t k
                   accumulate);
 }
 
-/* Four k steps of a panel, each QUADS vectors. */
-INLINE void load_four_steps(const bool s4, const int8_t *b, int8x16_t column[4 * QUADS]) {
-    int8x16x4_t four = vld1q_s8_x4(b);
-    if (s4) {
-        UNROLL for (int i = 0; i < 4; i++) {
-            column[2 * i] = armq_low_nibbles(four.val[i]);
-            column[2 * i + 1] = armq_high_nibbles(four.val[i]);
-        }
-        return;
-    }
-    int8x16x4_t rest = vld1q_s8_x4(b + 4 * VECTOR);
-    UNROLL for (int i = 0; i < 4; i++) {
-        column[i] = four.val[i];
-        column[4 + i] = rest.val[i];
-    }
-}
-
 /* One row: a register of it holds four k steps. */
 INLINE void sdot_row(const bool s4, const int panels, int64_t k_steps, const int8_t *a,
                      const int8_t *b, size_t b_stride, int32_t *acc, bool accumulate) {
@@ -59,18 +42,23 @@ INLINE void sdot_row(const bool s4, const int panels, int64_t k_steps, const int
     int32x4_t sum[16];
     UNROLL for (int i = 0; i < 2 * width; i++) sum[i] = vdupq_n_s32(0);
 
+    const int8_t *from[4];
+    UNROLL for (int p = 0; p < panels; p++) from[p] = b + (size_t)p * b_stride;
+    b += k_steps / 4 * 4 * step_bytes(s4);
     for (; k_steps >= 4; k_steps -= 4) {
         int8x16_t row = vld1q_s8(a);
         a += VECTOR;
         UNROLL for (int p = 0; p < panels; p++) {
             int8x16_t column[4 * QUADS];
-            load_four_steps(s4, b + (size_t)p * b_stride, column);
+            load_four_steps(s4, from[p], column);
+            from[p] += 4 * step_bytes(s4);
+            /* Each its own register, or the compiler adds one offset to all of them. */
+            __asm__("" : "+r"(from[p]));
             UNROLL for (int i = 0; i < 4 * QUADS; i++) {
                 int32x4_t *to = &sum[(i / QUADS % 2) * width + p * QUADS + i % QUADS];
                 *to = dot_lane(*to, column[i], row, i / QUADS);
             }
         }
-        b += 4 * step_bytes(s4);
     }
     for (; k_steps > 0; k_steps--) {
         int8x16_t row = vreinterpretq_s8_s32(vld1q_dup_s32((const int32_t *)(const void *)a));

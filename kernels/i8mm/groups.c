@@ -85,10 +85,40 @@ INLINE void load_some_columns(const bool s4, const int width, const int first, c
     }
 }
 
-/* Column pairs [first, first + width) for all groups; acc is the first of them. */
-INLINE void smmla_columns(const bool s4, const int row_pairs, const int width, const int first,
-                          const armq_groups *groups, const int8_t *a, const int8_t *b, float *acc,
-                          bool accumulate) {
+INLINE void smmla_step(const bool s4, const int row_pairs, const int width, const int first,
+                       const int8_t *a, const int8_t *b, int32x4_t *sum) {
+    int8x16_t rows[4], columns[4];
+    UNROLL for (int r = 0; r < row_pairs; r++) rows[r] = vld1q_s8(a + PAIR * r);
+    load_some_columns(s4, width, first, b, columns);
+    UNROLL for (int c = 0; c < width; c++) UNROLL for (int r = 0; r < row_pairs; r++) {
+        int32x4_t *to = &sum[r * width + c];
+        *to = vmmlaq_s32(*to, rows[r], columns[c]);
+    }
+}
+
+/* k steps of one group, which are a multiple of four: rows of a times column pairs
+ * [first, first + width). */
+INLINE void smmla_steps(const bool s4, const int row_pairs, const int width, const int first,
+                        int64_t steps, const int8_t *a, const int8_t *b, int32x4_t *sum) {
+    /* As far as the compiler finds registers without copying accumulators. */
+    const int unroll = row_pairs == 1 || row_pairs == 4 ? 2 : 1;
+    for (; steps > 0; steps -= unroll) {
+        UNROLL for (int i = 0; i < unroll; i++) {
+            smmla_step(s4, row_pairs, width, first, a, b, sum);
+            a += PAIR * row_pairs;
+            b += step_bytes(s4);
+        }
+    }
+}
+
+/* Column pairs [first, first + width) for all groups; acc is the first of them. Each group's sums
+ * start anew where the last ones are used up, beside arithmetic that needs no loads. */
+INLINE void smmla_columns(const bool s4, const bool wide, const int row_pairs, const int width,
+                          const int first, const armq_groups *groups, const int8_t *a,
+                          const int8_t *b, float *acc, bool accumulate) {
+    const int count = row_pairs * width;
+    const int64_t a_bytes = groups->steps * PAIR * row_pairs;
+    const int64_t b_bytes = groups->steps * step_bytes(s4);
     const float32x4_t start = vdupq_n_f32(groups->start);
     const int32x4_t start_bits = vreinterpretq_s32_f32(start);
     const char *scales = groups->scales;
@@ -96,30 +126,21 @@ INLINE void smmla_columns(const bool s4, const int row_pairs, const int width, c
     if (accumulate)
         load_totals(row_pairs, width, acc, total);
     else
-        UNROLL for (int i = 0; i < row_pairs * width; i++) total[i] = vdupq_n_f32(0);
+        UNROLL for (int i = 0; i < count; i++) total[i] = vdupq_n_f32(0);
+    int32x4_t sum[8];
+    UNROLL for (int i = 0; i < count; i++) sum[i] = armq_group_start(&start_bits);
 
     for (int64_t g = 0; g < groups->count; g++) {
-        int32x4_t sum[8];
-        UNROLL for (int i = 0; i < row_pairs * width; i++) sum[i] = armq_group_start(&start_bits);
-        for (int64_t step = 0; step < groups->steps; step++) {
-            int8x16_t rows[4], columns[4];
-            UNROLL for (int r = 0; r < row_pairs; r++) rows[r] = vld1q_s8(a + PAIR * r);
-            a += PAIR * row_pairs;
-            load_some_columns(s4, width, first, b, columns);
-            b += step_bytes(s4);
-            UNROLL for (int c = 0; c < width; c++) UNROLL for (int r = 0; r < row_pairs; r++) {
-                int32x4_t *to = &sum[r * width + c];
-                *to = vmmlaq_s32(*to, rows[r], columns[c]);
-            }
-        }
-        if (groups->start == 0)
-            armq_group_convert(sum, row_pairs * width);
+        smmla_steps(s4, row_pairs, width, first, groups->steps, a, b, sum);
+        a += a_bytes;
+        b += b_bytes;
         float32x4_t scale[4];
         load_scale_pairs(s4, width, first, scales, scale);
         scales += scale_bytes(s4);
         UNROLL for (int r = 0; r < row_pairs; r++) UNROLL for (int c = 0; c < width; c++) {
-            float32x4_t *to = &total[r * width + c];
-            *to = armq_group_add(*to, sum[r * width + c], start, scale[c]);
+            const int i = r * width + c;
+            total[i] = armq_group_add(wide, total[i], sum[i], start, scale[c]);
+            sum[i] = armq_group_start(&start_bits);
         }
     }
     store_totals(row_pairs, width, acc, total);
@@ -129,13 +150,38 @@ INLINE void smmla_groups(const bool s4, const int row_pairs, const int width,
                          const armq_groups *groups, const int8_t *a, const int8_t *b, float *acc,
                          bool accumulate) {
     UNROLL for (int first = 0; first < COLUMN_PAIRS; first += width) {
-        smmla_columns(s4, row_pairs, width, first, groups, a, b, acc + 2 * first, accumulate);
+        float *to = acc + 2 * first;
+        if (!s4 && groups->start == 0)
+            smmla_columns(s4, true, row_pairs, width, first, groups, a, b, to, accumulate);
+        else
+            smmla_columns(s4, false, row_pairs, width, first, groups, a, b, to, accumulate);
+    }
+}
+
+/* Two k steps of one row; a group has a multiple of four. */
+INLINE void sdot_two_steps(const bool s4, const int8_t *a, const int8_t *b, int32x4_t *sum) {
+    const int8x16x2_t row = vld1q_s8_x2(a);
+    if (s4) {
+        const int8x16x4_t packed = vld1q_s8_x4(b);
+        UNROLL for (int i = 0; i < 4; i++) {
+            int32x4_t *to = &sum[2 * (i % 2)];
+            to[0] = vdotq_s32(to[0], row.val[i / 2], armq_low_nibbles(packed.val[i]));
+            to[1] = vdotq_s32(to[1], row.val[i / 2], armq_high_nibbles(packed.val[i]));
+        }
+        return;
+    }
+    UNROLL for (int step = 0; step < 2; step++) {
+        int8x16_t columns[COLUMN_PAIRS];
+        load_columns(s4, b + step * step_bytes(s4), columns);
+        UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) {
+            sum[c] = vdotq_s32(sum[c], row.val[step], columns[c]);
+        }
     }
 }
 
 /* One row. The two halves of a column are added once a group, so one of them starts at 0. */
-INLINE void sdot_groups(const bool s4, const armq_groups *groups, const int8_t *a, const int8_t *b,
-                        float *acc, bool accumulate) {
+INLINE void sdot_columns(const bool s4, const bool wide, const armq_groups *groups, const int8_t *a,
+                         const int8_t *b, float *acc, bool accumulate) {
     const float32x4_t start = vdupq_n_f32(groups->start);
     const int32x4_t start_bits = vtrn1q_s32(vreinterpretq_s32_f32(start), vdupq_n_s32(0));
     const char *scales = groups->scales;
@@ -143,29 +189,32 @@ INLINE void sdot_groups(const bool s4, const armq_groups *groups, const int8_t *
     UNROLL for (int q = 0; q < 2; q++) {
         total[q] = accumulate ? vld1q_f32(acc + 4 * q) : vdupq_n_f32(0);
     }
+    int32x4_t sum[COLUMN_PAIRS];
+    UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) sum[c] = armq_group_start(&start_bits);
     for (int64_t g = 0; g < groups->count; g++) {
-        int32x4_t sum[COLUMN_PAIRS], whole[2];
-        UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) sum[c] = start_bits;
-        for (int64_t step = 0; step < groups->steps; step++) {
-            int8x16_t row = vld1q_s8(a), columns[COLUMN_PAIRS];
-            load_columns(s4, b, columns);
-            a += PAIR;
-            b += step_bytes(s4);
-            UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) {
-                sum[c] = vdotq_s32(sum[c], row, columns[c]);
-            }
+        for (int64_t steps = groups->steps; steps > 0; steps -= 2) {
+            sdot_two_steps(s4, a, b, sum);
+            a += 2 * PAIR;
+            b += 2 * step_bytes(s4);
         }
-        UNROLL for (int q = 0; q < 2; q++) whole[q] = vpaddq_s32(sum[2 * q], sum[2 * q + 1]);
-        if (groups->start == 0)
-            armq_group_convert(whole, 2);
         float32x4_t scale[2];
         load_scales(s4, scales, scale);
         scales += scale_bytes(s4);
         UNROLL for (int q = 0; q < 2; q++) {
-            total[q] = armq_group_add(total[q], whole[q], start, scale[q]);
+            const int32x4_t whole = vpaddq_s32(sum[2 * q], sum[2 * q + 1]);
+            total[q] = armq_group_add(wide, total[q], whole, start, scale[q]);
         }
+        UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) sum[c] = armq_group_start(&start_bits);
     }
     UNROLL for (int q = 0; q < 2; q++) vst1q_f32(acc + 4 * q, total[q]);
+}
+
+INLINE void sdot_groups(const bool s4, const armq_groups *groups, const int8_t *a, const int8_t *b,
+                        float *acc, bool accumulate) {
+    if (!s4 && groups->start == 0)
+        sdot_columns(s4, true, groups, a, b, acc, accumulate);
+    else
+        sdot_columns(s4, false, groups, a, b, acc, accumulate);
 }
 
 #define INSTANCE(name, template, ...)                                                              \

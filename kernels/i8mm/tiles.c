@@ -61,16 +61,25 @@ INLINE void sdot_step(const bool s4, const int panels, int8x16_t row, const int8
     }
 }
 
-/* Two k steps of int4 panels: four vectors of each come with one instruction. */
-INLINE void sdot_two_steps(const int panels, const int8_t *a, const int8_t *b, size_t b_stride,
-                           int32x4_t *sum) {
-    int8x16_t row[2] = {vld1q_s8(a), vld1q_s8(a + PAIR)};
-    UNROLL for (int p = 0; p < panels; p++) {
-        int8x16x4_t packed = vld1q_s8_x4(b + (size_t)p * b_stride);
-        UNROLL for (int i = 0; i < 4; i++) {
-            int32x4_t *to = &sum[p * COLUMN_PAIRS + 2 * (i % 2)];
-            to[0] = vdotq_s32(to[0], row[i / 2], armq_low_nibbles(packed.val[i]));
-            to[1] = vdotq_s32(to[1], row[i / 2], armq_high_nibbles(packed.val[i]));
+/* Pairs of k steps of int4 panels: four vectors of each come with one instruction, which also moves
+ * the pointer on. */
+INLINE void sdot_step_pairs(const int panels, int64_t pairs, const int8_t *a, const int8_t *b,
+                            size_t b_stride, int32x4_t *sum) {
+    const int8_t *from[4];
+    UNROLL for (int p = 0; p < panels; p++) from[p] = b + (size_t)p * b_stride;
+    for (; pairs > 0; pairs--) {
+        int8x16x2_t row = vld1q_s8_x2(a);
+        a += 2 * PAIR;
+        UNROLL for (int p = 0; p < panels; p++) {
+            int8x16x4_t packed = vld1q_s8_x4(from[p]);
+            from[p] += 2 * step_bytes(true);
+            /* Each its own register, or the compiler adds one offset to all of them. */
+            __asm__("" : "+r"(from[p]));
+            UNROLL for (int i = 0; i < 4; i++) {
+                int32x4_t *to = &sum[p * COLUMN_PAIRS + 2 * (i % 2)];
+                to[0] = vdotq_s32(to[0], row.val[i / 2], armq_low_nibbles(packed.val[i]));
+                to[1] = vdotq_s32(to[1], row.val[i / 2], armq_high_nibbles(packed.val[i]));
+            }
         }
     }
 }
@@ -81,10 +90,12 @@ INLINE void sdot_row(const bool s4, const int panels, int64_t k_steps, const int
     int32x4_t sum[4 * 4];
     UNROLL for (int i = 0; i < width; i++) { sum[i] = vdupq_n_s32(0); }
 
-    for (; s4 && k_steps >= 2; k_steps -= 2) {
-        sdot_two_steps(panels, a, b, b_stride, sum);
-        a += 2 * PAIR;
-        b += 2 * step_bytes(s4);
+    if (s4) {
+        const int64_t pairs = k_steps / 2;
+        sdot_step_pairs(panels, pairs, a, b, b_stride, sum);
+        a += pairs * 2 * PAIR;
+        b += pairs * 2 * step_bytes(s4);
+        k_steps -= 2 * pairs;
     }
     for (; k_steps > 0; k_steps--) {
         sdot_step(s4, panels, vld1q_s8(a), b, b_stride, sum);

@@ -13,7 +13,7 @@ INLINE float32x4_t load_scales(const bool s4, const char *scales) {
 }
 
 /* Four of the panel's columns for all groups; scales and acc are the first of them. */
-INLINE void smull_columns(const bool s4, const int rows, const armq_groups *groups,
+INLINE void smull_columns(const bool s4, const bool wide, const int rows, const armq_groups *groups,
                           const char *scales, const int8_t *a, const int8_t *b, float *acc,
                           bool accumulate) {
     const size_t scale_bytes = s4 ? sizeof(uint16_t) : sizeof(float);
@@ -26,31 +26,38 @@ INLINE void smull_columns(const bool s4, const int rows, const armq_groups *grou
         total[r] = accumulate ? vld1q_f32(acc + r * ARMQ_TILE_COLUMNS) : vdupq_n_f32(0);
     }
     for (int64_t g = 0; g < groups->count; g++) {
-        int32x4_t sum[4 * COLUMNS], whole[4];
+        int32x4_t sum[4 * COLUMNS];
         UNROLL for (int i = 0; i < rows * COLUMNS; i++) sum[i] = armq_group_start(&start_bits);
         for (int64_t step = 0; step < groups->steps; step++) {
             multiply_step(s4, rows, a, b, sum);
             a += STEP * rows;
             b += column_bytes(s4) * ARMQ_TILE_COLUMNS;
         }
-        UNROLL for (int r = 0; r < rows; r++) whole[r] = whole_columns(sum + r * COLUMNS);
-        if (groups->start == 0)
-            armq_group_convert(whole, rows);
         const float32x4_t scale = load_scales(s4, scales);
         scales += ARMQ_TILE_COLUMNS * scale_bytes;
         UNROLL for (int r = 0; r < rows; r++) {
-            total[r] = armq_group_add(total[r], whole[r], start, scale);
+            total[r] =
+                armq_group_add(wide, total[r], whole_columns(sum + r * COLUMNS), start, scale);
         }
     }
     UNROLL for (int r = 0; r < rows; r++) vst1q_f32(acc + r * ARMQ_TILE_COLUMNS, total[r]);
 }
 
-INLINE void smull_groups(const bool s4, const int rows, const armq_groups *groups, const int8_t *a,
-                         const int8_t *b, float *acc, bool accumulate) {
+INLINE void smull_halves(const bool s4, const bool wide, const int rows, const armq_groups *groups,
+                         const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
     const size_t scale_bytes = s4 ? sizeof(uint16_t) : sizeof(float);
     for (int c = 0; c < ARMQ_TILE_COLUMNS; c += COLUMNS)
-        smull_columns(s4, rows, groups, (const char *)groups->scales + (size_t)c * scale_bytes, a,
+        smull_columns(s4, wide, rows, groups,
+                      (const char *)groups->scales + (size_t)c * scale_bytes, a,
                       b + column_bytes(s4) * c, acc + c, accumulate);
+}
+
+INLINE void smull_groups(const bool s4, const int rows, const armq_groups *groups, const int8_t *a,
+                         const int8_t *b, float *acc, bool accumulate) {
+    if (!s4 && groups->start == 0)
+        smull_halves(s4, true, rows, groups, a, b, acc, accumulate);
+    else
+        smull_halves(s4, false, rows, groups, a, b, acc, accumulate);
 }
 
 #define INSTANCE(name, s4, rows)                                                                   \
