@@ -1,6 +1,6 @@
 #!/bin/bash
 # Everything `make run` does after the build: judges the kernels on the ci sweep and on real model
-# shapes, times a few, and writes the report. Results and report are in build/run/. The exit status
+# shapes, times a few, models the speed of a few on Neoverse cores, and writes the report. Results and report are in build/run/. The exit status
 # is non-zero when a case failed, and the report is written all the same.
 set -euo pipefail
 cd "$(dirname -- "$0")/.."
@@ -31,6 +31,14 @@ bench() {
     return "$code"
 }
 
+# shellcheck disable=SC2317 # stage calls it
+model() {
+    local code=0
+    make --no-print-directory model-short >"$out/model.txt" 2>&1 || code=$?
+    [ "$code" = 0 ] || tail -n 20 "$out/model.txt"
+    return "$code"
+}
+
 # The ledger that ends a file of results, as text.
 ledger() {
     tail -n 1 "$1" | tr -d '{}"' | tr ',' '\n' | sed -nE 's/^([a-z]+):([0-9]+)$/\2 \1/p' | paste -s -d ' '
@@ -41,8 +49,11 @@ for sweep in "${sweeps[@]}"; do
         --json "$out/conform-$sweep.jsonl" --junit "$out/conform-$sweep.xml"
 done
 stage "benchmark, sweep quick" bench
+stage "modelled speed, a few cases" model
+modelled=()
+[ ! -s build/model/short.json ] || modelled=(--modelled build/model/short.json)
 stage "report" /usr/bin/python3 -B -m reports.report --conform "$out"/conform-*.jsonl \
-    --bench "$out/bench.json" --out "$out/report.html"
+    --bench "$out/bench.json" "${modelled[@]}" --out "$out/report.html"
 # What passes, per op, dialect and provider: the README's table.
 /usr/bin/python3 -B -m reports.table "$out/conform-ci.jsonl" >"$out/table.md" || status=1
 
@@ -53,6 +64,7 @@ for sweep in "${sweeps[@]}"; do
 done
 printf '%-26s %s\n' "benchmark quick" \
     "$(grep -c '"run_type"' "$out/bench.json" || true) timings, see $out/bench.txt"
+printf '%-26s %s\n' "modelled speed" "see $out/model.txt (make model: all of it)"
 printf '%-26s %s\n' "verdict" \
     "$([ "$status" = 0 ] && echo "everything passed" || echo "something FAILED, see above")"
 [ ! -e "$out/report.html" ] || printf '%-26s %s\n' "report" "$PWD/$out/report.html"

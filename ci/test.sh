@@ -1,5 +1,6 @@
 #!/bin/bash
-# Everything `make test` does: lint, unit tests, golden data, proofs, conformance on every CPU level.
+# Everything `make test` does: lint, unit tests, golden data, proofs, modelled targets of the tiles,
+# conformance on every CPU level.
 # One line per step; each step's full output is in build/test/<step>.log. A failing step does not
 # stop the others. The last line is the sum: "N passed, N failed, N skipped".
 set -euo pipefail
@@ -160,6 +161,9 @@ step golden tally build/armq-golden reference/golden
 [ ! -e conformance/tests/broken/run.sh ] ||
     step broken-providers tally bash conformance/tests/broken/run.sh
 step example tally bash conformance/tests/example.sh
+
+step model-unit unittest bash ci/test.sh --build model-test
+step model-tiles tally bash ci/test.sh --build model-tiles
 
 if [ "$arm" ]; then
     step conform-native ledger build/armq-conform --sweep ci --jobs "$jobs" \
