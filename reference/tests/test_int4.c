@@ -496,6 +496,50 @@ static void rounded_before_the_bias_if_asked(void **state) {
     }
 }
 
+/* --- Uncertain integers --------------------------------------------------------------------------
+ */
+
+/* q of element 3 may be 5 or 6, of 40 one of -1 .. 1; w is 2 and 3, scales 1 and 4. Each flip
+ * counts in its own group, once. */
+static void flips_of_each_group(void **state) {
+    (void)state;
+    enum { K = 64 };
+    int16_t centered[K] = {[3] = 5, [40] = 0, [41] = 7};
+    ref_flip flips[2] = {{3, 5, 6}, {40, -1, 1}};
+    const ref_variant x = {
+        .centered = centered, .flips = flips, .flip_count = 2, .scale = {1, 1, 1, REF_VALUE}};
+    int8_t w[K] = {[3] = 2, [40] = 3, [41] = -1}, scratch[K];
+    uint8_t packed[K / 2];
+    const uint16_t scales[2] = {0x3f80, 0x4080};
+    setup s;
+    ref_int4_pack(ARMQ_WEIGHT_S4_LOW, w, 1, K, packed);
+    set_up(&s, ARMQ_OP_LINEAR_W4A8, ARMQ_DTYPE_F32, 1, 1, K, 32);
+    s.desc.dialect.quant = ARMQ_QUANT_SYMMETRIC;
+    s.weights.w = packed;
+    s.weights.scales = scales;
+    ref_interval y = ref_int4_product(&s.desc, &s.weights, 0, K, &x, 1, scratch);
+    const double lo = 2 * 5 + 4 * (-3 - 7), mid = 10 - 28, hi = 12 + 4 * (3 - 7);
+    assert_true(y.mid == mid && fabs(y.lo - lo) < 1e-4 && fabs(y.hi - hi) < 1e-4);
+    assert_true(y.lo <= lo && hi <= y.hi);
+}
+
+/* Two possibilities for the whole row: both are inside, mid is the first one's. */
+static void hull_of_variants(void **state) {
+    (void)state;
+    int16_t first[2] = {3, 1}, second[2] = {4, 1};
+    const ref_variant x[2] = {{.centered = first, .scale = {2, 2, 2, REF_VALUE}},
+                              {.centered = second, .scale = {1, 1, 1, REF_VALUE}}};
+    const uint8_t w = 0x12; /* 2, 1 */
+    const float scale = 1;
+    int8_t scratch[2];
+    setup s;
+    set_up(&s, ARMQ_OP_LINEAR_W4A8, ARMQ_DTYPE_F32, 1, 1, 2, 0);
+    s.weights.w = &w;
+    s.weights.scales = &scale;
+    ref_interval y = ref_int4_product(&s.desc, &s.weights, 0, 2, x, 2, scratch);
+    assert_true(y.lo == 9 && y.mid == 14 && y.hi == 14);
+}
+
 /* --- Ends of the range ---------------------------------------------------------------------------
  */
 
@@ -608,6 +652,8 @@ int main(void) {
         cmocka_unit_test(converted_to_the_working_dtype_first),
         cmocka_unit_test(bias_enters_once_after_scaling),
         cmocka_unit_test(rounded_before_the_bias_if_asked),
+        cmocka_unit_test(flips_of_each_group),
+        cmocka_unit_test(hull_of_variants),
         cmocka_unit_test(bad_scales),
         cmocka_unit_test(rows_that_are_not_finite),
         cmocka_unit_test(what_the_reference_does_not_do),

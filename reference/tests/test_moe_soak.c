@@ -15,7 +15,7 @@
 #include "reference/int4.h"
 #include "reference/tests/int4_orders.h"
 
-enum { TOKENS = 5, HIDDEN = 64, INTER = 96, EXPERTS = 4, TOP = 3, MOST = 96, GROUP = 32 };
+enum { TOKENS = 4, HIDDEN = 64, INTER = 64, EXPERTS = 4, TOP = 3, MOST = 64, GROUP = 32 };
 
 /* Rows of both weight tensors, and groups in them. */
 enum { ROWS13 = EXPERTS * 2 * INTER, ROWS2 = EXPERTS * HIDDEN };
