@@ -35,6 +35,7 @@ static const check_result *judge_line(const char *line, const armq_provider *pro
 
 static int64_t as_int32(int64_t value) { return (int32_t)(uint32_t)value; }
 static int64_t as_uint32(int64_t value) { return (uint32_t)value; }
+static int64_t as_uint16(int64_t value) { return (uint16_t)value; }
 static int64_t as_it_is(int64_t value) { return value; }
 
 /* The one that is wrong, set by each test; the others are as_it_is. */
@@ -209,6 +210,7 @@ static const char *const far_x[] = {
     "activation tokens=33 intermediate=40 in=f32 x_pad=178956971 memory=sparse",
     "gemm_s8s8s32 tokens=33 n=9 k=40 x_pad=178956971 memory=sparse",
     "linear_w8a8 tokens=33 n=9 k=40 bias=1 x_pad=178956971 memory=sparse",
+    "linear_w4a8 tokens=33 n=9 k=64 group_size=32 zero_points=1 x_pad=178956971 memory=sparse",
     "moe_w8a8 tokens=33 hidden=64 intermediate=48 experts=5 top_k=2 x_pad=178956971 memory=sparse",
 };
 
@@ -216,6 +218,7 @@ static const char *const far_y[] = {
     "quantize tokens=33 k=40 y_pad=178956971 memory=sparse",
     "activation tokens=33 intermediate=40 in=f32 y_pad=178956971 memory=sparse",
     "gemm_s8s8s32 tokens=33 n=9 k=40 y_pad=178956971 memory=sparse",
+    "gemm_s8s4s32 tokens=33 n=9 k=64 group_size=32 y_pad=178956971 memory=sparse",
     "linear_w8a8 tokens=33 n=9 k=40 bias=1 y_pad=178956971 memory=sparse",
     "moe_w8a8 tokens=33 hidden=64 intermediate=48 experts=5 top_k=2 y_pad=178956971 memory=sparse",
 };
@@ -264,6 +267,32 @@ static void experts(void **state) {
     caught("moe_w8a8 tokens=9 hidden=512 intermediate=256 experts=17000 top_k=3 routing=balanced "
            "memory=sparse",
            run_moe, &narrow.expert, true);
+    caught("moe_w4a8 tokens=3 hidden=512 intermediate=256 experts=17000 top_k=3 routing=balanced "
+           "group_size=32 zero_points=1 memory=sparse",
+           run_moe, &narrow.expert, true);
+}
+
+/* Where a channel of a group starts among the accumulators of a token: [n, k/g]. */
+static armq_status groups_by_channel(const armq_desc *d, const void *plan, const armq_args *args) {
+    armq_status status = naive_provider.run(d, plan, args);
+    int32_t *y = args->y;
+    int64_t last = d->n - 1, groups = d->k / d->group_size;
+    for (int64_t g = 0; g < groups && status == ARMQ_OK; g++) {
+        int32_t right = y[last * groups + g];
+        y[last * groups + g] = 0;
+        y[narrow.y_row(last * groups + g)] = right;
+    }
+    return status;
+}
+
+/* 2^31 accumulators take 2^36 weights: not here, but the places of groups are looked at. */
+static void groups(void **state) {
+    (void)state;
+    nothing_is_wrong();
+    const char *line = "gemm_s8s4s32 tokens=2 n=300000 k=64 group_size=32 memory=sparse";
+    expect(line, groups_by_channel, CHECK_PASSED);
+    narrow.y_row = as_uint16;
+    expect(line, groups_by_channel, CHECK_FAILED);
 }
 
 #define SLOTS                                                                                      \
@@ -336,6 +365,7 @@ int main(void) {
         cmocka_unit_test(rows_of_y),
         cmocka_unit_test(weights),
         cmocka_unit_test(experts),
+        cmocka_unit_test(groups),
         cmocka_unit_test(slots),
         cmocka_unit_test(a_provider_may_refuse),
         cmocka_unit_test(only_sparse_cases_are_checked),
