@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -98,6 +99,21 @@ static bool is_clean(const work *w, uint64_t fp_control) {
     return same && !has_leaked_threads(w);
 }
 
+/* An emulator never gives back what it keeps for address space that was mapped once: a little for
+ * each case, much for one of memory=sparse. */
+static const int64_t most_resident = INT64_C(1) << 30;
+
+static int64_t resident_bytes(void) {
+    long long total = 0, pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    if (!statm)
+        return 0;
+    if (fscanf(statm, "%lld %lld", &total, &pages) != 2)
+        pages = 0;
+    fclose(statm);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
 __attribute__((noreturn)) static void serve(work *w, int fd) {
     answer reply = {-1, false};
     pid_t self = getpid();
@@ -109,9 +125,9 @@ __attribute__((noreturn)) static void serve(work *w, int fd) {
             _exit(0);
         w->watch->result.seconds = (double)(now_ns() - start) * 1e-9;
         case_status status = w->watch->result.status;
-        /* An emulator never gives back what it keeps for address space that was reserved once. */
         reply.retire = !is_clean(w, fp_control) || status == CASE_FAILED ||
-                       status == CASE_CRASHED || w->plan->tasks[reply.task].c.sparse;
+                       status == CASE_CRASHED || w->plan->tasks[reply.task].c.sparse ||
+                       resident_bytes() > most_resident;
         if (send(fd, &reply, sizeof reply, MSG_NOSIGNAL) < 0)
             break;
     }
