@@ -134,21 +134,35 @@ void armq_pack_s4_channel(const armq_weight_layout *layout, const armq_weights *
 /* --- Unpacking -----------------------------------------------------------------------------------
  */
 
+INLINE void unpack_vector(const int8_t *in, int8_t *out) {
+    const int8x16_t packed = vld1q_s8(in);
+    vst1q_s8(out, armq_low_nibbles(packed));
+    vst1q_s8(out + VECTOR, armq_high_nibbles(packed));
+}
+
+/* The same in general registers. */
+INLINE void unpack_words(const int8_t *in, int8_t *out) {
+    const uint64_t mask = UINT64_C(0xf0f0f0f0f0f0f0f0);
+    uint64_t packed[2], value[4]; /* low, high */
+    memcpy(packed, in, sizeof packed);
+    UNROLL for (int i = 0; i < 2; i++) {
+        value[i] = packed[i] << 4 & mask;
+        value[2 + i] = packed[i] & mask;
+        /* Or the compiler makes vectors of them. */
+        __asm__("" : "+r"(value[i]), "+r"(value[2 + i]));
+    }
+    UNROLL for (int i = 0; i < 4; i++) memcpy(out + 8 * i, &value[i], sizeof value[i]);
+}
+
+/* Half in vectors, whose stores take a vector pipe too, and half beside them. */
 static void unpack_times_16(const int8_t *in, int64_t vectors, int8_t *out) {
-    for (; vectors >= 4; vectors -= 4) {
-        int8x16x4_t packed = vld1q_s8_x4(in);
-        UNROLL for (int i = 0; i < 4; i++) {
-            vst1q_s8(out + PAIR * i, armq_low_nibbles(packed.val[i]));
-            vst1q_s8(out + PAIR * i + VECTOR, armq_high_nibbles(packed.val[i]));
+    for (; vectors >= 4; vectors -= 4, in += 4 * VECTOR, out += 4 * PAIR)
+        UNROLL for (int i = 0; i < 4; i += 2) {
+            unpack_vector(in + VECTOR * i, out + PAIR * i);
+            unpack_words(in + VECTOR * (i + 1), out + PAIR * (i + 1));
         }
-        in += 4 * VECTOR;
-        out += 4 * PAIR;
-    }
-    for (; vectors > 0; vectors--, in += VECTOR, out += PAIR) {
-        int8x16_t packed = vld1q_s8(in);
-        vst1q_s8(out, armq_low_nibbles(packed));
-        vst1q_s8(out + VECTOR, armq_high_nibbles(packed));
-    }
+    for (; vectors > 0; vectors--, in += VECTOR, out += PAIR)
+        unpack_vector(in, out);
 }
 
 /* k steps with the same eight offsets, each repeated k_step times along a k step. */
