@@ -138,7 +138,7 @@ static void finish(const tile_range *range, int64_t panel, const void *acc) {
 
 INLINE void run_tile(const pass *p, const armq_tile *tile, const char *a, char *acc) {
     if (p->grouped)
-        tile->run_groups(&p->groups, a, p->b, acc, p->accumulate);
+        tile->run_groups(&p->groups, a, p->b, p->b_stride, acc, p->accumulate);
     else
         tile->run(p->steps, a, p->b, p->b_stride, acc, p->accumulate);
 }
@@ -229,37 +229,27 @@ static void multiply_panel_by_group(const tile_range *range, int64_t panel) {
     }
 }
 
-/* No second row tile would find the B panels in the cache: wide tiles, all of K. */
+/* No second row tile would find the B panels in the cache: wide tiles, all of K, and int4 panels as
+ * they are. */
 static void multiply_one_tile(const tile_range *range, int64_t panel_first, int64_t panel_last) {
     const armq_multiply *m = range->m;
-    const bool s4 = m->layout->s4;
+    const armq_weight_layout *layout = m->layout;
+    armq_groups groups = {
+        .count = layout->groups, .steps = layout->group_steps, .start = layout->group_start};
     const armq_tile *tile = NULL;
     for (int64_t panel = panel_first; panel < panel_last;) {
         if (!tile || tile->panels > panel_last - panel)
             tile = armq_tile_for(m->rows->set, range->rows, panel_last - panel);
-        armq_tile_fn *run = s4 ? tile->run_s4 : tile->run;
-        run(m->layout->k_steps, a_panel(m, tile, range->first, 0), b_panel(m, panel),
-            m->layout->panel_bytes, range->acc, false);
+        const char *a = a_panel(m, tile, range->first, 0), *b = b_panel(m, panel);
+        groups.scales = b + layout->scales_offset;
+        if (layout->group_size)
+            tile->run_groups_s4(&groups, a, b, layout->panel_bytes, range->acc, false);
+        else
+            (layout->s4 ? tile->run_s4 : tile->run)(layout->k_steps, a, b, layout->panel_bytes,
+                                                    range->acc, false);
         for (int64_t p = 0; p < tile->panels; p++)
             finish(range, panel + p, range->acc + (size_t)p * acc_bytes(tile));
         panel += tile->panels;
-    }
-}
-
-/* The same with groups, whose scales are read where they are. */
-static void multiply_one_tile_groups(const tile_range *range, int64_t panel_first,
-                                     int64_t panel_last) {
-    const armq_multiply *m = range->m;
-    const armq_weight_layout *layout = m->layout;
-    const char *a = a_panel(m, range->last, range->first, 0);
-    for (int64_t panel = panel_first; panel < panel_last; panel++) {
-        const char *b = b_panel(m, panel);
-        const armq_groups groups = {.count = layout->groups,
-                                    .steps = layout->group_steps,
-                                    .scales = b + layout->scales_offset,
-                                    .start = layout->group_start};
-        range->last->run_groups_s4(&groups, a, b, range->acc, false);
-        finish(range, panel, range->acc);
     }
 }
 
@@ -291,11 +281,9 @@ void armq_multiply_range(const armq_multiply *m, int64_t tile_first, int64_t til
         .acc = scratch,
         .unpacked = (char *)scratch + unpacked_offset(tile_last - tile_first),
     };
-    const bool grouped = m->layout->group_size > 0;
-    if (tile_last - tile_first > 1 || m->layout->offset || (grouped && !m->layout->scaled))
+    const bool by_group = m->layout->group_size && !m->layout->scaled;
+    if (tile_last - tile_first > 1 || m->layout->offset || by_group)
         multiply_each_panel(&range, panel_first, panel_last);
-    else if (grouped)
-        multiply_one_tile_groups(&range, panel_first, panel_last);
     else
         multiply_one_tile(&range, panel_first, panel_last);
 }

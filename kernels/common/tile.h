@@ -48,12 +48,14 @@ typedef struct {
                     sums may be larger and are converted */
 } armq_groups;
 
-/* acc[r][c] = (accumulate ? acc[r][c] : 0) + sum over groups g of f32(sum of A*B over g) *
- * scale[g][c]: f32, one fused multiply-add per group, ascending. One B panel. */
-typedef void armq_group_tile_fn(const armq_groups *groups, const void *a, const void *b, void *acc,
-                                bool accumulate);
+/* acc[p][r][c] = (accumulate ? acc[p][r][c] : 0) + sum over groups g of f32(sum of A*B over g) *
+ * scale[p][g][c]: f32, one fused multiply-add per group, ascending. B panels and scales of panels
+ * stand b_stride bytes apart. */
+typedef void armq_group_tile_fn(const armq_groups *groups, const void *a, const void *b,
+                                size_t b_stride, void *acc, bool accumulate);
 
-/* The functions for int4 weights exist in sets of int8; those for groups where panels = 1. */
+/* The functions for int4 weights exist in sets of int8; run_groups, which reads one int8 panel and
+ * its scales, where panels = 1. */
 typedef struct {
     int32_t rows;   /* of the A panel that count */
     int32_t copies; /* times each of them stands in the A panel, one after the other */

@@ -72,8 +72,8 @@ INLINE void sdot_columns(const bool s4, const bool wide, const int rows, const i
     }
 }
 
-INLINE void sdot_groups(const bool s4, const int rows, const int width, const armq_groups *groups,
-                        const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
+INLINE void sdot_panel(const bool s4, const int rows, const int width, const armq_groups *groups,
+                       const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
     UNROLL for (int first = 0; first < QUADS; first += width) {
         float *to = acc + 4 * first;
         if (!s4 && groups->start == 0)
@@ -83,62 +83,93 @@ INLINE void sdot_groups(const bool s4, const int rows, const int width, const ar
     }
 }
 
-/* One row: a register of it holds four k steps, of which a group has a multiple of eight. Two
- * accumulators a quad, one of which starts at 0. */
-INLINE void sdot_row_columns(const bool s4, const bool wide, const armq_groups *groups,
-                             const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
+INLINE void sdot_groups(const bool s4, const int panels, const int rows, const int width,
+                        const armq_groups *groups, const int8_t *a, const int8_t *b,
+                        size_t b_stride, float *acc, bool accumulate) {
+    armq_groups of_panel = *groups;
+    for (int p = 0; p < panels; p++) {
+        sdot_panel(s4, rows, width, &of_panel, a, b, acc, accumulate);
+        of_panel.scales = (const char *)of_panel.scales + b_stride;
+        b += b_stride;
+        acc += rows * ARMQ_TILE_COLUMNS;
+    }
+}
+
+/* One row, at most two panels. A register of it holds four k steps, of which a group has a multiple
+ * of eight. Two accumulators a quad, one of which starts at 0. */
+INLINE void sdot_row_columns(const bool s4, const bool wide, const int panels,
+                             const armq_groups *groups, const int8_t *a, const int8_t *b,
+                             size_t b_stride, float *acc, bool accumulate) {
+    const int width = QUADS * panels;
     const float32x4_t start = vdupq_n_f32(groups->start);
+    const int32x4_t start_bits = vreinterpretq_s32_f32(start), zero = vdupq_n_s32(0);
     const char *scales = groups->scales;
-    float32x4_t total[QUADS];
-    UNROLL for (int q = 0; q < QUADS; q++) {
+    float32x4_t total[2 * QUADS];
+    int32x4_t sum[4 * QUADS];
+    UNROLL for (int q = 0; q < width; q++) {
         total[q] = accumulate ? vld1q_f32(acc + 4 * q) : vdupq_n_f32(0);
+        sum[q] = armq_group_start(&start_bits);
+        sum[width + q] = armq_group_start(&zero);
     }
     for (int64_t g = 0; g < groups->count; g++) {
-        int32x4_t sum[2 * QUADS];
-        UNROLL for (int q = 0; q < QUADS; q++) {
-            sum[q] = vreinterpretq_s32_f32(start);
-            sum[QUADS + q] = vdupq_n_s32(0);
-        }
         for (int64_t steps = groups->steps; steps > 0; steps -= 4) {
-            int8x16_t row = vld1q_s8(a), column[4 * QUADS];
+            const int8x16_t row = vld1q_s8(a);
             a += VECTOR;
-            load_four_steps(s4, b, column);
-            b += 4 * step_bytes(s4);
-            UNROLL for (int i = 0; i < 4 * QUADS; i++) {
-                int32x4_t *to = &sum[i % (2 * QUADS)];
-                *to = dot_lane(*to, column[i], row, i / QUADS);
+            UNROLL for (int p = 0; p < panels; p++) {
+                int8x16_t column[4 * QUADS];
+                load_four_steps(s4, b + (size_t)p * b_stride, column);
+                UNROLL for (int i = 0; i < 4 * QUADS; i++) {
+                    int32x4_t *to = &sum[i / QUADS % 2 * width + p * QUADS + i % QUADS];
+                    *to = dot_lane(*to, column[i], row, i / QUADS);
+                }
             }
+            b += 4 * step_bytes(s4);
         }
-        UNROLL for (int q = 0; q < QUADS; q++) {
-            total[q] = armq_group_add(wide, total[q], vaddq_s32(sum[q], sum[QUADS + q]), start,
-                                      load_scales(s4, q, scales));
+        UNROLL for (int q = 0; q < width; q++) {
+            const int32x4_t whole = vaddq_s32(sum[q], sum[width + q]);
+            const char *of_panel = scales + (size_t)(q / QUADS) * b_stride;
+            total[q] =
+                armq_group_add(wide, total[q], whole, start, load_scales(s4, q % QUADS, of_panel));
+            sum[q] = armq_group_start(&start_bits);
+            sum[width + q] = armq_group_start(&zero);
         }
         scales += scale_bytes(s4);
     }
-    UNROLL for (int q = 0; q < QUADS; q++) vst1q_f32(acc + 4 * q, total[q]);
+    UNROLL for (int q = 0; q < width; q++) vst1q_f32(acc + 4 * q, total[q]);
 }
 
-INLINE void sdot_row_groups(const bool s4, const armq_groups *groups, const int8_t *a,
-                            const int8_t *b, float *acc, bool accumulate) {
-    if (!s4 && groups->start == 0)
-        sdot_row_columns(s4, true, groups, a, b, acc, accumulate);
-    else
-        sdot_row_columns(s4, false, groups, a, b, acc, accumulate);
+INLINE void sdot_row_groups(const bool s4, const int panels, const armq_groups *groups,
+                            const int8_t *a, const int8_t *b, size_t b_stride, float *acc,
+                            bool accumulate) {
+    const int width = panels > 1 ? 2 : 1;
+    armq_groups of_panel = *groups;
+    for (int p = 0; p < panels; p += width) {
+        if (!s4 && groups->start == 0)
+            sdot_row_columns(s4, true, width, &of_panel, a, b, b_stride, acc, accumulate);
+        else
+            sdot_row_columns(s4, false, width, &of_panel, a, b, b_stride, acc, accumulate);
+        of_panel.scales = (const char *)of_panel.scales + (size_t)width * b_stride;
+        b += (size_t)width * b_stride;
+        acc += width * ARMQ_TILE_COLUMNS;
+    }
 }
 
 #define INSTANCE(name, template, ...)                                                              \
-    void armq_dotprod_##name(const armq_groups *groups, const void *a, const void *b, void *acc,   \
-                             bool accumulate) {                                                    \
-        template(__VA_ARGS__, groups, a, b, acc, accumulate);                                      \
+    void armq_dotprod_##name(const armq_groups *groups, const void *a, const void *b,              \
+                             size_t b_stride, void *acc, bool accumulate) {                        \
+        template(__VA_ARGS__, groups, a, b, b_stride, acc, accumulate);                            \
     }
 
-INSTANCE(sdot_8x8_groups, sdot_groups, false, 8, 1)
-INSTANCE(sdot_6x8_groups, sdot_groups, false, 6, 1)
-INSTANCE(sdot_4x8_groups, sdot_groups, false, 4, 2)
-INSTANCE(sdot_2x8_groups, sdot_groups, false, 2, 2)
-INSTANCE(sdot_1x8_groups, sdot_row_groups, false)
-INSTANCE(sdot_8x8_groups_s4, sdot_groups, true, 8, 1)
-INSTANCE(sdot_6x8_groups_s4, sdot_groups, true, 6, 1)
-INSTANCE(sdot_4x8_groups_s4, sdot_groups, true, 4, 2)
-INSTANCE(sdot_2x8_groups_s4, sdot_groups, true, 2, 2)
-INSTANCE(sdot_1x8_groups_s4, sdot_row_groups, true)
+INSTANCE(sdot_8x8_groups, sdot_groups, false, 1, 8, 1)
+INSTANCE(sdot_6x8_groups, sdot_groups, false, 1, 6, 1)
+INSTANCE(sdot_4x8_groups, sdot_groups, false, 1, 4, 2)
+INSTANCE(sdot_2x8_groups, sdot_groups, false, 1, 2, 2)
+INSTANCE(sdot_1x8_groups, sdot_row_groups, false, 1)
+INSTANCE(sdot_8x8_groups_s4, sdot_groups, true, 1, 8, 1)
+INSTANCE(sdot_6x8_groups_s4, sdot_groups, true, 1, 6, 1)
+INSTANCE(sdot_4x16_groups_s4, sdot_groups, true, 2, 4, 2)
+INSTANCE(sdot_4x8_groups_s4, sdot_groups, true, 1, 4, 2)
+INSTANCE(sdot_2x32_groups_s4, sdot_groups, true, 4, 2, 2)
+INSTANCE(sdot_2x8_groups_s4, sdot_groups, true, 1, 2, 2)
+INSTANCE(sdot_1x32_groups_s4, sdot_row_groups, true, 4)
+INSTANCE(sdot_1x8_groups_s4, sdot_row_groups, true, 1)

@@ -12,6 +12,8 @@ ARMQ_GROUP_TILES(sdot_6x8);
 ARMQ_GROUP_TILES(sdot_4x8);
 ARMQ_GROUP_TILES(sdot_2x8);
 ARMQ_GROUP_TILES(sdot_1x8);
+armq_group_tile_fn armq_dotprod_sdot_4x16_groups_s4, armq_dotprod_sdot_2x32_groups_s4,
+    armq_dotprod_sdot_1x32_groups_s4;
 #undef ARMQ_GROUP_TILES
 
 #endif

@@ -95,7 +95,7 @@ TILE(sdot_2x8, sdot_tile, 2, 1)
 TILE(sdot_1x32, sdot_row, 4)
 TILE(sdot_1x8, sdot_row, 1)
 
-#define WIDE(name) name, name##_s4, NULL, NULL
+#define WIDE(name) name, name##_s4, NULL, armq_dotprod_##name##_groups_s4
 #define NARROW(name) name, name##_s4, armq_dotprod_##name##_groups, armq_dotprod_##name##_groups_s4
 
 const armq_tile_set armq_tiles_dotprod_s8 = {

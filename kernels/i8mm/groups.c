@@ -146,9 +146,9 @@ INLINE void smmla_columns(const bool s4, const bool wide, const int row_pairs, c
     store_totals(row_pairs, width, acc, total);
 }
 
-INLINE void smmla_groups(const bool s4, const int row_pairs, const int width,
-                         const armq_groups *groups, const int8_t *a, const int8_t *b, float *acc,
-                         bool accumulate) {
+INLINE void smmla_panel(const bool s4, const int row_pairs, const int width,
+                        const armq_groups *groups, const int8_t *a, const int8_t *b, float *acc,
+                        bool accumulate) {
     UNROLL for (int first = 0; first < COLUMN_PAIRS; first += width) {
         float *to = acc + 2 * first;
         if (!s4 && groups->start == 0)
@@ -158,9 +158,20 @@ INLINE void smmla_groups(const bool s4, const int row_pairs, const int width,
     }
 }
 
-/* Two k steps of one row; a group has a multiple of four. */
-INLINE void sdot_two_steps(const bool s4, const int8_t *a, const int8_t *b, int32x4_t *sum) {
-    const int8x16x2_t row = vld1q_s8_x2(a);
+INLINE void smmla_groups(const bool s4, const int panels, const int row_pairs, const int width,
+                         const armq_groups *groups, const int8_t *a, const int8_t *b,
+                         size_t b_stride, float *acc, bool accumulate) {
+    armq_groups of_panel = *groups;
+    for (int p = 0; p < panels; p++) {
+        smmla_panel(s4, row_pairs, width, &of_panel, a, b, acc, accumulate);
+        of_panel.scales = (const char *)of_panel.scales + b_stride;
+        b += b_stride;
+        acc += 2 * row_pairs * ARMQ_TILE_COLUMNS;
+    }
+}
+
+/* Two k steps of one row, one panel. */
+INLINE void sdot_two_steps(const bool s4, int8x16x2_t row, const int8_t *b, int32x4_t *sum) {
     if (s4) {
         const int8x16x4_t packed = vld1q_s8_x4(b);
         UNROLL for (int i = 0; i < 4; i++) {
@@ -179,57 +190,77 @@ INLINE void sdot_two_steps(const bool s4, const int8_t *a, const int8_t *b, int3
     }
 }
 
-/* One row. The two halves of a column are added once a group, so one of them starts at 0. */
-INLINE void sdot_columns(const bool s4, const bool wide, const armq_groups *groups, const int8_t *a,
-                         const int8_t *b, float *acc, bool accumulate) {
+/* One row, at most two panels. The two halves of a column are added once a group, so one of them
+ * starts at 0. A group has a multiple of four k steps. */
+INLINE void sdot_columns(const bool s4, const bool wide, const int panels,
+                         const armq_groups *groups, const int8_t *a, const int8_t *b,
+                         size_t b_stride, float *acc, bool accumulate) {
+    const int quads = 2 * panels;
     const float32x4_t start = vdupq_n_f32(groups->start);
     const int32x4_t start_bits = vtrn1q_s32(vreinterpretq_s32_f32(start), vdupq_n_s32(0));
     const char *scales = groups->scales;
-    float32x4_t total[2];
-    UNROLL for (int q = 0; q < 2; q++) {
+    float32x4_t total[4];
+    int32x4_t sum[8];
+    UNROLL for (int q = 0; q < quads; q++) {
         total[q] = accumulate ? vld1q_f32(acc + 4 * q) : vdupq_n_f32(0);
+        sum[2 * q] = armq_group_start(&start_bits);
+        sum[2 * q + 1] = armq_group_start(&start_bits);
     }
-    int32x4_t sum[COLUMN_PAIRS];
-    UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) sum[c] = armq_group_start(&start_bits);
     for (int64_t g = 0; g < groups->count; g++) {
-        for (int64_t steps = groups->steps; steps > 0; steps -= 2) {
-            sdot_two_steps(s4, a, b, sum);
-            a += 2 * PAIR;
-            b += 2 * step_bytes(s4);
+        for (int64_t steps = groups->steps; steps > 0; steps -= 4) {
+            UNROLL for (int i = 0; i < 2; i++) {
+                const int8x16x2_t row = vld1q_s8_x2(a);
+                a += 2 * PAIR;
+                UNROLL for (int p = 0; p < panels; p++) {
+                    sdot_two_steps(s4, row, b + (size_t)p * b_stride, sum + COLUMN_PAIRS * p);
+                }
+                b += 2 * step_bytes(s4);
+            }
         }
-        float32x4_t scale[2];
-        load_scales(s4, scales, scale);
-        scales += scale_bytes(s4);
-        UNROLL for (int q = 0; q < 2; q++) {
+        UNROLL for (int q = 0; q < quads; q++) {
+            float32x4_t scale[2];
+            load_scales(s4, scales + (size_t)(q / 2) * b_stride, scale);
             const int32x4_t whole = vpaddq_s32(sum[2 * q], sum[2 * q + 1]);
-            total[q] = armq_group_add(wide, total[q], whole, start, scale[q]);
+            total[q] = armq_group_add(wide, total[q], whole, start, scale[q % 2]);
+            sum[2 * q] = armq_group_start(&start_bits);
+            sum[2 * q + 1] = armq_group_start(&start_bits);
         }
-        UNROLL for (int c = 0; c < COLUMN_PAIRS; c++) sum[c] = armq_group_start(&start_bits);
+        scales += scale_bytes(s4);
     }
-    UNROLL for (int q = 0; q < 2; q++) vst1q_f32(acc + 4 * q, total[q]);
+    UNROLL for (int q = 0; q < quads; q++) vst1q_f32(acc + 4 * q, total[q]);
 }
 
-INLINE void sdot_groups(const bool s4, const armq_groups *groups, const int8_t *a, const int8_t *b,
-                        float *acc, bool accumulate) {
-    if (!s4 && groups->start == 0)
-        sdot_columns(s4, true, groups, a, b, acc, accumulate);
-    else
-        sdot_columns(s4, false, groups, a, b, acc, accumulate);
+INLINE void sdot_groups(const bool s4, const int panels, const armq_groups *groups, const int8_t *a,
+                        const int8_t *b, size_t b_stride, float *acc, bool accumulate) {
+    const int width = panels > 1 ? 2 : 1;
+    armq_groups of_panel = *groups;
+    for (int p = 0; p < panels; p += width) {
+        if (!s4 && groups->start == 0)
+            sdot_columns(s4, true, width, &of_panel, a, b, b_stride, acc, accumulate);
+        else
+            sdot_columns(s4, false, width, &of_panel, a, b, b_stride, acc, accumulate);
+        of_panel.scales = (const char *)of_panel.scales + (size_t)width * b_stride;
+        b += (size_t)width * b_stride;
+        acc += width * ARMQ_TILE_COLUMNS;
+    }
 }
 
 #define INSTANCE(name, template, ...)                                                              \
-    void armq_i8mm_##name(const armq_groups *groups, const void *a, const void *b, void *acc,      \
-                          bool accumulate) {                                                       \
-        template(__VA_ARGS__, groups, a, b, acc, accumulate);                                      \
+    void armq_i8mm_##name(const armq_groups *groups, const void *a, const void *b,                 \
+                          size_t b_stride, void *acc, bool accumulate) {                           \
+        template(__VA_ARGS__, groups, a, b, b_stride, acc, accumulate);                            \
     }
 
-INSTANCE(smmla_8x8_groups, smmla_groups, false, 4, 2)
-INSTANCE(smmla_6x8_groups, smmla_groups, false, 3, 2)
-INSTANCE(smmla_4x8_groups, smmla_groups, false, 2, 4)
-INSTANCE(smmla_2x8_groups, smmla_groups, false, 1, 4)
-INSTANCE(sdot_1x8_groups, sdot_groups, false)
-INSTANCE(smmla_8x8_groups_s4, smmla_groups, true, 4, 2)
-INSTANCE(smmla_6x8_groups_s4, smmla_groups, true, 3, 2)
-INSTANCE(smmla_4x8_groups_s4, smmla_groups, true, 2, 4)
-INSTANCE(smmla_2x8_groups_s4, smmla_groups, true, 1, 4)
-INSTANCE(sdot_1x8_groups_s4, sdot_groups, true)
+INSTANCE(smmla_8x8_groups, smmla_groups, false, 1, 4, 2)
+INSTANCE(smmla_6x8_groups, smmla_groups, false, 1, 3, 2)
+INSTANCE(smmla_4x8_groups, smmla_groups, false, 1, 2, 4)
+INSTANCE(smmla_2x8_groups, smmla_groups, false, 1, 1, 4)
+INSTANCE(sdot_1x8_groups, sdot_groups, false, 1)
+INSTANCE(smmla_8x8_groups_s4, smmla_groups, true, 1, 4, 2)
+INSTANCE(smmla_6x8_groups_s4, smmla_groups, true, 1, 3, 2)
+INSTANCE(smmla_4x16_groups_s4, smmla_groups, true, 2, 2, 4)
+INSTANCE(smmla_4x8_groups_s4, smmla_groups, true, 1, 2, 4)
+INSTANCE(smmla_2x32_groups_s4, smmla_groups, true, 4, 1, 4)
+INSTANCE(smmla_2x8_groups_s4, smmla_groups, true, 1, 1, 4)
+INSTANCE(sdot_1x32_groups_s4, sdot_groups, true, 4)
+INSTANCE(sdot_1x8_groups_s4, sdot_groups, true, 1)

@@ -12,6 +12,8 @@ ARMQ_GROUP_TILES(smmla_6x8);
 ARMQ_GROUP_TILES(smmla_4x8);
 ARMQ_GROUP_TILES(smmla_2x8);
 ARMQ_GROUP_TILES(sdot_1x8);
+armq_group_tile_fn armq_i8mm_smmla_4x16_groups_s4, armq_i8mm_smmla_2x32_groups_s4,
+    armq_i8mm_sdot_1x32_groups_s4;
 #undef ARMQ_GROUP_TILES
 
 #endif

@@ -125,7 +125,7 @@ TILE(smmla_2x8, smmla_tile, 1, 1)
 TILE(sdot_1x32, sdot_row, 4)
 TILE(sdot_1x8, sdot_row, 1)
 
-#define WIDE(name) name, name##_s4, NULL, NULL
+#define WIDE(name) name, name##_s4, NULL, armq_i8mm_##name##_groups_s4
 #define NARROW(name) name, name##_s4, armq_i8mm_##name##_groups, armq_i8mm_##name##_groups_s4
 
 const armq_tile_set armq_tiles_i8mm_s8 = {

@@ -61,8 +61,9 @@ INLINE void smull_groups(const bool s4, const int rows, const armq_groups *group
 }
 
 #define INSTANCE(name, s4, rows)                                                                   \
-    void armq_neon_##name(const armq_groups *groups, const void *a, const void *b, void *acc,      \
-                          bool accumulate) {                                                       \
+    void armq_neon_##name(const armq_groups *groups, const void *a, const void *b,                 \
+                          size_t b_stride, void *acc, bool accumulate) {                           \
+        (void)b_stride;                                                                            \
         smull_groups(s4, rows, groups, a, b, acc, accumulate);                                     \
     }
 

@@ -198,17 +198,26 @@ static float scale_of(int64_t group, int64_t column) {
     return (float)(1 << (group * 3 + column) % 8);
 }
 
-/* In the order that the set wants for int8 panels, or as bf16. */
-static void *make_scales(const armq_tile_set *set, bool s4, int64_t count) {
+/* In the order that the set wants for int8 panels, or as bf16; one panel's. */
+static void put_scales(const armq_tile_set *set, bool s4, int64_t count, int panel, void *scales) {
     const int64_t copies = !s4 && set->scale_pairs ? 2 : 1, row = ARMQ_TILE_COLUMNS * copies;
-    const size_t element = s4 ? 2 : 4;
-    void *scales = guarded((size_t)(count * row) * element, element, 0);
     for (int64_t i = 0; i < count * row; i++) {
         const int64_t at = i % row;
         const int64_t column = copies == 2 ? at / 4 * 2 + at % 2 : at;
         armq_store(s4 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F32, scales, i,
-                   (double)scale_of(i / row, column));
+                   (double)scale_of(i / row, column + panel));
     }
+}
+
+/* Panels' scales stand as far apart as panels. */
+static void *make_scales(const armq_tile_set *set, const armq_tile *tile, bool s4, int64_t count,
+                         size_t stride) {
+    const size_t element = s4 ? 2 : 4;
+    const size_t bytes =
+        (size_t)count * ARMQ_TILE_COLUMNS * element * (!s4 && set->scale_pairs ? 2 : 1);
+    char *scales = guarded((size_t)(tile->panels - 1) * stride + bytes, element, 0x77);
+    for (int p = 0; p < tile->panels && count; p++)
+        put_scales(set, s4, count, p, scales + (size_t)p * stride);
     return scales;
 }
 
@@ -220,36 +229,40 @@ static void check_groups(const armq_tier *tier, const armq_tile_set *set, const 
     const void *a = make_a(set, tile, steps * count, counting);
     const void *b = s4 ? make_s4(set, tile, steps * count, &stride, counting_s4)
                        : make_b(set, tile, steps * count, &stride, counting_s4);
-    const armq_groups groups = {count, steps, make_scales(set, s4, count), start};
-    const int64_t outputs = tile->rows * ARMQ_TILE_COLUMNS;
+    const armq_groups groups = {count, steps, make_scales(set, tile, s4, count, stride), start};
+    const int64_t outputs = tile->panels * tile->rows * ARMQ_TILE_COLUMNS;
     float *acc = guarded((size_t)outputs * 4, 4, 0xee);
     for (int times = 1; times <= 2; times++) {
-        (s4 ? tile->run_groups_s4 : tile->run_groups)(&groups, a, b, acc, times > 1);
+        (s4 ? tile->run_groups_s4 : tile->run_groups)(&groups, a, b, stride, acc, times > 1);
         for (int64_t i = 0; i < outputs; i++) {
-            const int c = (int)(i % ARMQ_TILE_COLUMNS), r = (int)(i / ARMQ_TILE_COLUMNS);
+            const int c = (int)(i % ARMQ_TILE_COLUMNS);
+            const int r = (int)(i / ARMQ_TILE_COLUMNS) % tile->rows;
+            const int p = (int)(i / ARMQ_TILE_COLUMNS) / tile->rows;
             double want = 0;
             for (int64_t g = 0; g < count; g++)
-                want += (double)scale_of(g, c) * (double)product(set, g * steps, (g + 1) * steps, r,
-                                                                 c, 0, counting, counting_s4);
+                want +=
+                    (double)scale_of(g, c + p) * (double)product(set, g * steps, (g + 1) * steps, r,
+                                                                 c, p, counting, counting_s4);
             if (start == 0x1.8p19f && !s4)
                 want /= 16;
             if ((double)acc[i] != want * times)
-                fail_msg("%s %dx%d%s, %d groups of %d: [%d, %d] is %g, not %g",
-                         tier->provider->name, tile->rows, ARMQ_TILE_COLUMNS, s4 ? " int4" : "",
-                         (int)count, (int)size, r, c, (double)acc[i], want * times);
+                fail_msg("%s %dx%dx%d%s, %d groups of %d: [%d, %d] of panel %d is %g, not %g",
+                         tier->provider->name, tile->rows, ARMQ_TILE_COLUMNS, tile->panels,
+                         s4 ? " int4" : "", (int)count, (int)size, r, c, p, (double)acc[i],
+                         want * times);
         }
     }
 }
 
 static void groups(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile) {
-    if (set->kind != ARMQ_TILE_S8 || tile->panels > 1) {
-        assert_null(tile->run_groups);
-        assert_null(tile->run_groups_s4);
-        return;
-    }
+    assert_int_equal(!tile->run_groups_s4, set->kind != ARMQ_TILE_S8);
+    assert_int_equal(!tile->run_groups, set->kind != ARMQ_TILE_S8 || tile->panels > 1);
     for (int64_t size = 32; size <= 96; size += 32)
         for (int64_t count = 0; count <= 3; count++) {
-            check_groups(tier, set, tile, true, 0x1.8p19f, size, count);
+            if (tile->run_groups_s4)
+                check_groups(tier, set, tile, true, 0x1.8p19f, size, count);
+            if (!tile->run_groups)
+                continue;
             check_groups(tier, set, tile, false, 0x1.8p19f, size, count);
             check_groups(tier, set, tile, false, 0x1.8p23f, size, count);
             check_groups(tier, set, tile, false, 0, size, count);
