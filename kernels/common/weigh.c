@@ -31,12 +31,11 @@ void armq_weigh_row(armq_dtype in, armq_dtype work, const void *x, int64_t k, fl
 /* --- In the sum --------------------------------------------------------------------------------
  */
 
-INLINE void add_rows(const armq_sum *sum, const int64_t *rows, int64_t count, const char *y2,
-                     float32x4x4_t *acc) {
-    const armq_dtype round = sum->round;
+INLINE void add_rows(const armq_dtype round, const armq_dtype y2_dtype, const armq_sum *sum,
+                     const int64_t *rows, int64_t count, const char *y2, float32x4x4_t *acc) {
     for (int64_t i = 0; i < count; i++) {
         const float weight = sum->weights[rows[i]];
-        float32x4x4_t y = armq_load16(sum->y2_dtype, y2 + (size_t)rows[i] * sum->y2_stride);
+        float32x4x4_t y = armq_load16(y2_dtype, y2 + (size_t)rows[i] * sum->y2_stride);
         UNROLL for (int j = 0; j < QUADS; j++) {
             if (round == ARMQ_DTYPE_F32) {
                 acc->val[j] = vfmaq_n_f32(acc->val[j], y.val[j], weight);
@@ -48,18 +47,6 @@ INLINE void add_rows(const armq_sum *sum, const int64_t *rows, int64_t count, co
     }
 }
 
-/* What all but the unusual dialects need. */
-INLINE void add_rows_f32(const armq_sum *sum, const int64_t *rows, int64_t count, const char *y2,
-                         float32x4x4_t *acc) {
-    for (int64_t i = 0; i < count; i++) {
-        const float *y = (const void *)(y2 + (size_t)rows[i] * sum->y2_stride);
-        const float weight = sum->weights[rows[i]];
-        UNROLL for (int j = 0; j < QUADS; j++) {
-            acc->val[j] = vfmaq_n_f32(acc->val[j], vld1q_f32(y + 4 * j), weight);
-        }
-    }
-}
-
 static float32x4x4_t sum_step(const armq_sum *sum, const int64_t *rows, int64_t count,
                               int64_t column, int64_t columns) {
     float start[ARMQ_SUM_STEP] = {0};
@@ -67,10 +54,13 @@ static float32x4x4_t sum_step(const armq_sum *sum, const int64_t *rows, int64_t 
         memcpy(start, sum->carry + column, (size_t)columns * sizeof *start);
     float32x4x4_t acc = armq_load16(ARMQ_DTYPE_F32, start);
     const char *y2 = (const char *)sum->y2 + (size_t)column * bytes_of(sum->y2_dtype);
+    /* The usual dialects have no dtypes to look at in the loop. */
     if (sum->round == ARMQ_DTYPE_F32 && sum->y2_dtype == ARMQ_DTYPE_F32)
-        add_rows_f32(sum, rows, count, y2, &acc);
+        add_rows(ARMQ_DTYPE_F32, ARMQ_DTYPE_F32, sum, rows, count, y2, &acc);
+    else if (sum->round == ARMQ_DTYPE_BF16 && sum->y2_dtype == ARMQ_DTYPE_BF16)
+        add_rows(ARMQ_DTYPE_BF16, ARMQ_DTYPE_BF16, sum, rows, count, y2, &acc);
     else
-        add_rows(sum, rows, count, y2, &acc);
+        add_rows(sum->round, sum->y2_dtype, sum, rows, count, y2, &acc);
     return acc;
 }
 
