@@ -167,11 +167,11 @@ static void copy_row(inputs *in, operand_id id, int64_t to, const inputs *from, 
 }
 
 /* Row i of x and of the routing = row rows[i] of `from`. */
-static void copy_rows(inputs *in, const inputs *from) {
+static void copy_rows(inputs *in, const inputs *from, const int64_t *rows) {
     for (operand_id id = 0; operand_is_input(id); id++)
         if (inputs_per_token(id) && in->shapes[id].present && !is_of_another_kind(in, from, id))
             for (int64_t i = 0; i < in->c.desc.tokens; i++)
-                copy_row(in, id, i, from, in->rows[i]);
+                copy_row(in, id, i, from, rows[i]);
 }
 
 /* Ids and weights of the tokens of `from`, over and over; of c itself if it has none. */
@@ -188,14 +188,14 @@ static bool repeat_routing(inputs *in, const inputs *from) {
     return true;
 }
 
-static void generate_rows(inputs *in) {
+static void generate_rows(inputs *in, const data_kind *kinds, const int64_t *rows) {
     uint8_t *x = in->data.at[OPERAND_X];
     size_t pitch =
         (size_t)in->shapes[OPERAND_X].stride * armq_dtype_bytes(in->shapes[OPERAND_X].dtype);
     for (int64_t i = 0; x && i < in->c.desc.tokens; i++) {
         armq_case of_kind = in->c;
-        of_kind.data = in->kinds[i];
-        generate_x_row(&of_kind, in->rows[i], x + (size_t)i * pitch);
+        of_kind.data = kinds[i];
+        generate_x_row(&of_kind, rows[i], x + (size_t)i * pitch);
     }
 }
 
@@ -219,9 +219,9 @@ static inputs *derive(const inputs *from, const armq_case *c, const data_kind *k
         return NULL;
     }
     if (kinds)
-        generate_rows(in);
+        generate_rows(in, kinds, rows);
     else
-        copy_rows(in, from);
+        copy_rows(in, from, rows);
     return in;
 }
 
