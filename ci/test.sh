@@ -70,11 +70,11 @@ count_unittest() {
 
 # ---- Running a step ---------------------------------------------------------------------------
 
-# excerpt LOG LINES: compilers' errors, failed cases with the line that reproduces each, then the
+# excerpt LOG LINES: compilers' errors, failed cases with the lines that reproduce each, then the
 # end of the log without what went well.
 excerpt() {
     grep -E '[0-9]: (fatal )?error: ' "$1" | sort -u | head -n 20 || true
-    grep -A 1 --no-group-separator '^FAIL ' "$1" | head -n 20 || true
+    grep -E '^FAIL |^     (reproduce|smallest): ' "$1" | head -n 30 || true
     grep -vE '^  [A-Z]+  |: [0-9]+ passed, 0 failed|: (error|note): ' "$1" | tail -n "$2" || true
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "conformance/results.h"
@@ -75,6 +76,26 @@ static void write_verdict(FILE *file, const outcome *o, const char *reproduce) {
         write_element(file, "skipped", "waived: ", o->message, NULL);
 }
 
+/* What reproduces the failure, and in a second line what does so with less. */
+static char *commands(const plan *p, const plan_task *t, const outcome *o, const options *with,
+                      const char *program) {
+    char *own = results_reproduce(p, t, with, program), *both = NULL;
+    case_list smallest = {0};
+    case_error error;
+    if (own && o->smallest && case_parse_line(o->smallest, NULL, &smallest, &error)) {
+        plan_task smaller = {t->group, t->provider, smallest.items[0]};
+        char *less = results_reproduce(p, &smaller, with, program);
+        if (!less || asprintf(&both, "%s\nsmallest: %s", own, less) < 0)
+            both = NULL;
+        free(less);
+    }
+    case_list_free(&smallest);
+    if (!both)
+        return own;
+    free(own);
+    return both;
+}
+
 static void write_case(FILE *file, const plan *p, const plan_task *t, const outcome *o,
                        const options *with, const char *program) {
     char text[CASE_TEXT_MAX];
@@ -83,7 +104,7 @@ static void write_case(FILE *file, const plan *p, const plan_task *t, const outc
     fprintf(file, ".%s\" name=\"", armq_op_name(t->c.desc.op));
     junit_escape(file, case_text(&t->c, text));
     fprintf(file, "\" time=\"%.3f\">", o->seconds);
-    char *reproduce = results_reproduce(p, t, with, program);
+    char *reproduce = commands(p, t, o, with, program);
     write_verdict(file, o, reproduce);
     free(reproduce);
     fputs("</testcase>\n", file);

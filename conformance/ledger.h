@@ -16,6 +16,7 @@ typedef struct {
     double seconds;
     uint32_t not_claimed; /* bit i: check i was not run, since the provider does not claim it */
     char *message;        /* why it is not passed; owned, may be NULL */
+    char *smallest;       /* text of the smallest case that fails alike; owned, mostly NULL */
 } outcome;
 
 typedef struct {

@@ -279,8 +279,10 @@ static int run(conform *s, int argc, char **argv) {
 }
 
 static void close_all(conform *s) {
-    for (int64_t i = 0; s->outcomes && i < s->plan.count; i++)
+    for (int64_t i = 0; s->outcomes && i < s->plan.count; i++) {
         free(s->outcomes[i].message);
+        free(s->outcomes[i].smallest);
+    }
     free(s->outcomes);
     if (s->json)
         fclose(s->json);

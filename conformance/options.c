@@ -29,6 +29,9 @@ static const char usage[] =
     "How to run it:\n"
     "  --jobs N               worker processes; default: usable cores\n"
     "  --timeout SECONDS      longest time of one call; default: 10 s and more for large cases\n"
+    "  --shrink, --no-shrink  look for the smallest case that fails as a failed one does, or do "
+    "not;\n"
+    "                         default: where the environment variable CI is set\n"
     "What to write:\n"
     "  --json FILE            results, one JSON object a line, as they come\n"
     "  --junit FILE           results as JUnit XML, at the end\n"
@@ -56,6 +59,8 @@ enum {
     OPT_RESUME,
     OPT_PROFILE,
     OPT_FORCE,
+    OPT_SHRINK,
+    OPT_NO_SHRINK,
     OPT_HELP,
     OPT_VERSION
 };
@@ -75,6 +80,8 @@ static const struct option long_options[] = {
     {"resume", required_argument, NULL, OPT_RESUME},
     {"profile", required_argument, NULL, OPT_PROFILE},
     {"force", no_argument, NULL, OPT_FORCE},
+    {"shrink", no_argument, NULL, OPT_SHRINK},
+    {"no-shrink", no_argument, NULL, OPT_NO_SHRINK},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -250,6 +257,10 @@ static bool parse_one(options *o, int code, int argc, char **argv, FILE *err) {
     case OPT_FORCE:
         o->force = true;
         return true;
+    case OPT_SHRINK:
+    case OPT_NO_SHRINK:
+        o->shrink = code == OPT_SHRINK;
+        return true;
     case ':':
         return complain(err, "%s needs a value; see --help", argv[optind - 1]);
     default:
@@ -290,7 +301,8 @@ static bool is_consistent(const options *o, FILE *err) {
 }
 
 options_result options_parse(options *o, int argc, char **argv, FILE *out, FILE *err) {
-    *o = (options){0};
+    const char *ci = getenv("CI");
+    *o = (options){.shrink = ci && *ci};
     optind = 0; /* glibc: start afresh */
     opterr = 0;
     int code;

@@ -36,7 +36,7 @@ typedef struct {
     double timeout; /* seconds per call; 0: by the amount of work */
     list_what list;
     const char *json, *junit, *resume, *profile;
-    bool force;
+    bool force, shrink;
 } options;
 
 typedef enum { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_ERROR } options_result;

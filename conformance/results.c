@@ -206,6 +206,17 @@ json_t *results_case_record(const plan *p, const plan_task *t, const case_result
     return record;
 }
 
+void results_set_shrunk(json_t *case_record, const reduced *d) {
+    char line[CASE_TEXT_MAX];
+    json_t *shrunk = json_object();
+    if (d->smallest)
+        set(shrunk, "case", json_string(case_text(d->smallest, line)));
+    set(shrunk, "check", json_string(d->check));
+    set(shrunk, "runs", json_integer(d->runs));
+    set(shrunk, "complete", json_boolean(d->complete));
+    set(case_record, "shrunk", shrunk);
+}
+
 json_t *results_ledger_record(const ledger *l) {
     return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "type", "ledger", "planned",
                      (json_int_t)l->planned, "passed", (json_int_t)l->passed, "failed",
@@ -302,6 +313,8 @@ bool results_outcome(const json_t *record, outcome *o) {
         o->message = results_failure_text(record);
     else if (o->status != CASE_PASSED)
         o->message = strdup(string_of(record, "reason"));
+    const char *smallest = string_of(json_object_get(record, "shrunk"), "case");
+    o->smallest = *smallest ? strdup(smallest) : NULL;
     return true;
 }
 

@@ -8,12 +8,15 @@
 #include "conformance/ledger.h"
 #include "conformance/options.h"
 #include "conformance/plan.h"
+#include "conformance/reduction.h"
 
 /* --- Records. The caller owns what is returned; NULL without memory. ----------------------------
  */
 
 json_t *results_run_record(const plan *p, int argc, char **argv);
 json_t *results_case_record(const plan *p, const plan_task *t, const case_result *result);
+/* Adds what smaller cases told. */
+void results_set_shrunk(json_t *case_record, const reduced *d);
 json_t *results_ledger_record(const ledger *l);
 
 /* Writes one line and flushes it, so that a run that is killed has lost nothing. False: errno. */

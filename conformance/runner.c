@@ -2,12 +2,14 @@
 #include "conformance/runner.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conformance/progress.h"
+#include "conformance/reduction.h"
 #include "conformance/results.h"
 #include "conformance/worker.h"
 
@@ -20,6 +22,9 @@ typedef struct {
     int64_t first; /* all tasks before it are claimed */
     int64_t fresh; /* first task of the next group that no worker has begun */
     worker *workers;
+    reduction *reductions; /* per worker: of the failed case that it is at */
+    uint8_t *alike;        /* per provider, op and check: cases that were reduced */
+    double reducing;       /* seconds spent on it, by all workers */
     struct pollfd *polled;
     progress progress;
     bool broken;
@@ -76,26 +81,50 @@ static int64_t next_task(runner *r, int64_t previous) {
 /* Time of a case grows with its MACs; a small one costs about as much as the second term. */
 static double work_of(const plan_task *t) { return (double)case_macs(&t->c) + 3e6; }
 
-static void print_failure(const runner *r, const plan_task *t, const json_t *record) {
+static void print_smallest(const run_setup *s, const plan_task *t, const reduced *d) {
+    plan_task smallest = *t;
+    if (!d->smallest) {
+        fprintf(s->out, "     smallest: itself, as far as %" PRId64 " smaller cases tell\n",
+                d->runs);
+        return;
+    }
+    smallest.c = *d->smallest;
+    char *again = results_reproduce(s->plan, &smallest, s->options, s->program);
+    fprintf(s->out, "     smallest: %s\n", again ? again : "");
+    free(again);
+}
+
+static void print_failure(const runner *r, const plan_task *t, const json_t *record,
+                          const reduced *d) {
     const run_setup *s = r->setup;
     char text[CASE_TEXT_MAX];
     char *what = results_failure_text(record);
     char *again = results_reproduce(s->plan, t, s->options, s->program);
     fprintf(s->out, "FAIL %s: %s: %s\n     reproduce: %s\n", s->plan->providers[t->provider].name,
             case_text(&t->c, text), what ? what : "", again ? again : "");
+    if (d)
+        print_smallest(s, t, d);
     fflush(s->out);
     free(what);
     free(again);
 }
 
-static void take(runner *r, int64_t index, case_result *result) {
+static void waive(const runner *r, int64_t index, case_result *result) {
     const run_setup *s = r->setup;
     const plan_task *t = &s->plan->tasks[index];
     char text[CASE_TEXT_MAX];
     if (s->profile)
         profile_apply(s->profile, s->plan->providers[t->provider].name, case_text(&t->c, text),
                       result);
+}
+
+/* d: NULL if the case was not reduced. */
+static void take(runner *r, int64_t index, const case_result *result, const reduced *d) {
+    const run_setup *s = r->setup;
+    const plan_task *t = &s->plan->tasks[index];
     json_t *record = results_case_record(s->plan, t, result);
+    if (d)
+        results_set_shrunk(record, d);
     bool failed = result->status == CASE_FAILED || result->status == CASE_CRASHED;
     if (s->json && !results_write(s->json, record)) {
         progress_clear(&r->progress);
@@ -106,7 +135,7 @@ static void take(runner *r, int64_t index, case_result *result) {
     progress_step(&r->progress, work_of(t), failed);
     if (failed) {
         progress_clear(&r->progress);
-        print_failure(r, t, record);
+        print_failure(r, t, record, d);
     }
     json_decref(record);
 }
@@ -118,12 +147,20 @@ static bool take_without_worker(runner *r, int64_t index) {
         return false;
     case_result result = {.status = info->broken ? CASE_CRASHED : CASE_SKIPPED};
     snprintf(result.reason, sizeof result.reason, "%s", info->why);
-    take(r, index, &result);
+    waive(r, index, &result);
+    take(r, index, &result, NULL);
     return true;
 }
 
 /* --- The loop ------------------------------------------------------------------------------------
  */
+
+static void give(runner *r, worker *w, int64_t task, uint64_t checks, const armq_case *c) {
+    if (worker_give(w, r->setup->plan, checks, task, c))
+        return;
+    fprintf(stderr, "armq-conform: no worker process could be started: %s\n", strerror(errno));
+    r->broken = true;
+}
 
 static void give_next(runner *r, worker *w, int64_t previous) {
     while (!r->broken && !interrupted) {
@@ -134,19 +171,63 @@ static void give_next(runner *r, worker *w, int64_t previous) {
         previous = next;
         if (take_without_worker(r, next))
             continue;
-        if (!worker_give(w, r->setup->plan, r->setup->options->checks, next)) {
-            fprintf(stderr, "armq-conform: no worker process could be started: %s\n",
-                    strerror(errno));
-            r->broken = true;
-        }
+        give(r, w, next, r->setup->options->checks, NULL);
         return;
     }
 }
 
+/* --- Smaller cases -------------------------------------------------------------------------------
+ */
+
+static uint8_t *alike(const runner *r, const plan_task *t, int check) {
+    int64_t at =
+        ((int64_t)t->provider * ARMQ_OP_COUNT + (int64_t)t->c.desc.op) * RESULT_CHECKS_MAX + check;
+    return &r->alike[at];
+}
+
+static bool is_worth_reducing(runner *r, const plan_task *t, const case_result *result) {
+    int check = reduction_check(result);
+    if (!r->setup->options->shrink || check < 0 || r->reducing > REDUCTION_SECONDS_ALL ||
+        (result->status != CASE_FAILED && result->status != CASE_CRASHED))
+        return false;
+    uint8_t *count = alike(r, t, check);
+    return *count < REDUCTION_ALIKE && ++*count;
+}
+
+/* False: there is nothing more to try, or the run ends. */
+static bool reduce_further(runner *r, worker *w, reduction *d) {
+    uint64_t checks;
+    const armq_case *c = interrupted || r->broken ? NULL : reduction_next(d, &checks);
+    if (c)
+        give(r, w, d->task, checks, c);
+    return c && !r->broken;
+}
+
+static void end_reduction(runner *r, reduction *d) {
+    reduced result = reduction_end(d);
+    r->reducing += reduction_now() - d->started;
+    d->active = false;
+    take(r, d->task, &d->result, &result);
+}
+
 static void finish_task(runner *r, worker *w) {
     int64_t task = w->task;
+    case_result *result = &w->shared->result;
+    reduction *d = &r->reductions[w - r->workers];
+    const plan_task *t = &r->setup->plan->tasks[task];
     w->task = -1;
-    take(r, task, &w->shared->result);
+    if (d->active) {
+        reduction_answer(d, result);
+    } else {
+        waive(r, task, result);
+        uint64_t checks = r->setup->options->checks;
+        if (!is_worth_reducing(r, t, result) || !reduction_begin(d, task, &t->c, checks, result))
+            take(r, task, result, NULL);
+    }
+    if (d->active && reduce_further(r, w, d))
+        return;
+    if (d->active)
+        end_reduction(r, d);
     give_next(r, w, task);
 }
 
@@ -181,6 +262,9 @@ static void loop(runner *r) {
         wait_for_workers(r);
         progress_show(&r->progress);
     }
+    for (int32_t i = 0; i < r->setup->jobs; i++)
+        if (r->reductions[i].active)
+            end_reduction(r, &r->reductions[i]);
     progress_clear(&r->progress);
 }
 
@@ -190,8 +274,10 @@ static bool prepare(runner *r) {
     double work = 0;
     r->claimed = calloc((size_t)p->count + 1, sizeof *r->claimed);
     r->workers = calloc((size_t)r->setup->jobs, sizeof *r->workers);
+    r->reductions = calloc((size_t)r->setup->jobs, sizeof *r->reductions);
+    r->alike = calloc((size_t)p->provider_count + 1, (size_t)ARMQ_OP_COUNT * RESULT_CHECKS_MAX);
     r->polled = calloc((size_t)r->setup->jobs, sizeof *r->polled);
-    bool ok = r->claimed && r->workers && r->polled;
+    bool ok = r->claimed && r->workers && r->reductions && r->alike && r->polled;
     for (int32_t i = 0; ok && i < r->setup->jobs; i++)
         ok = worker_open(&r->workers[i]);
     for (int64_t i = 0; ok && i < p->count; i++) {
@@ -218,6 +304,8 @@ run_end runner_run(const run_setup *setup, outcome *outcomes) {
     for (int32_t i = 0; r.workers && i < setup->jobs; i++)
         worker_close(&r.workers[i]);
     free(r.workers);
+    free(r.reductions);
+    free(r.alike);
     free(r.polled);
     free(r.claimed);
     sigaction(SIGINT, &old_int, NULL);

@@ -35,12 +35,18 @@ static int64_t nanoseconds(double seconds) {
 
 typedef struct {
     int64_t task;
+    int32_t provider;
+    uint64_t checks;
+    armq_case c;
+} request;
+
+typedef struct {
+    int64_t task;
     bool retire; /* the worker ends after this answer */
 } answer;
 
 typedef struct {
     const plan *plan;
-    uint64_t checks;
     watch *watch;
     const armq_provider **opened; /* by provider index; NULL: not yet */
     int threads;                  /* at the start: an emulator has some of its own */
@@ -77,19 +83,19 @@ static const armq_provider *opened(work *w, int32_t index, char *error, size_t b
     return w->opened[index];
 }
 
-static void run_task(work *w, const plan_task *t) {
+static void run_task(work *w, const request *asked) {
     const machine_info *m = machine();
     case_result *result = &w->watch->result;
     char error[sizeof result->reason];
-    const armq_provider *provider = opened(w, t->provider, error, sizeof error);
+    const armq_provider *provider = opened(w, asked->provider, error, sizeof error);
     if (!provider) {
         result->status = CASE_CRASHED;
         snprintf(result->reason, sizeof result->reason, "cannot be loaded: %.200s", error);
         return;
     }
-    armq_case c = t->c;
+    armq_case c = asked->c;
     case_bind(&c, m->features, m->l1, m->l2, m->llc, c.threads > 0 ? c.threads : 1);
-    checks_run(&c, provider, w->checks, result, w->watch);
+    checks_run(&c, provider, asked->checks, result, w->watch);
 }
 
 /* True if the process is as it was before the case. */
@@ -115,18 +121,20 @@ static int64_t resident_bytes(void) {
 }
 
 __attribute__((noreturn)) static void serve(work *w, int fd) {
+    request asked;
     answer reply = {-1, false};
     pid_t self = getpid();
-    while (!reply.retire && recv(fd, &reply.task, sizeof reply.task, 0) == sizeof reply.task) {
+    while (!reply.retire && recv(fd, &asked, sizeof asked, 0) == sizeof asked) {
         uint64_t fp_control = fp_control_get();
         int64_t start = now_ns();
-        run_task(w, &w->plan->tasks[reply.task]);
+        reply.task = asked.task;
+        run_task(w, &asked);
         if (getpid() != self) /* a provider forked, and both returned */
             _exit(0);
         w->watch->result.seconds = (double)(now_ns() - start) * 1e-9;
         case_status status = w->watch->result.status;
         reply.retire = !is_clean(w, fp_control) || status == CASE_FAILED ||
-                       status == CASE_CRASHED || w->plan->tasks[reply.task].c.sparse ||
+                       status == CASE_CRASHED || asked.c.sparse ||
                        resident_bytes() > most_resident;
         if (send(fd, &reply, sizeof reply, MSG_NOSIGNAL) < 0)
             break;
@@ -134,8 +142,7 @@ __attribute__((noreturn)) static void serve(work *w, int fd) {
     _exit(0);
 }
 
-__attribute__((noreturn)) static void worker_main(watch *shared, int fd, const plan *p,
-                                                  uint64_t checks) {
+__attribute__((noreturn)) static void worker_main(watch *shared, int fd, const plan *p) {
     signal(SIGINT, SIG_IGN); /* the parent decides */
     signal(SIGTERM, SIG_DFL);
     signal(SIGTTOU, SIG_IGN); /* it is no foreground process, and may still write */
@@ -143,7 +150,7 @@ __attribute__((noreturn)) static void worker_main(watch *shared, int fd, const p
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     provider_keep_off_stdout();
     watch_install(shared);
-    work w = {p, checks, shared, NULL, count_threads()};
+    work w = {p, shared, NULL, count_threads()};
     w.opened = calloc((size_t)p->provider_count, sizeof *w.opened);
     if (!w.opened)
         _exit(1);
@@ -198,7 +205,7 @@ void worker_close(worker *w) {
     w->shared = NULL;
 }
 
-static bool start(worker *w, const plan *p, uint64_t checks) {
+static bool start(worker *w, const plan *p) {
     int fds[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
         return false;
@@ -206,7 +213,7 @@ static bool start(worker *w, const plan *p, uint64_t checks) {
     pid_t pid = fork();
     if (pid == 0) {
         close(fds[0]);
-        worker_main(w->shared, fds[1], p, checks);
+        worker_main(w->shared, fds[1], p);
     }
     close(fds[1]);
     if (pid < 0) {
@@ -219,19 +226,21 @@ static bool start(worker *w, const plan *p, uint64_t checks) {
     return true;
 }
 
-bool worker_give(worker *w, const plan *p, uint64_t checks, int64_t task) {
+bool worker_give(worker *w, const plan *p, uint64_t checks, int64_t task, const armq_case *c) {
+    const plan_task *t = &p->tasks[task];
+    request asked = {task, t->provider, checks, c ? *c : t->c};
     memset(w->shared, 0, sizeof *w->shared);
     w->shared->check = -1;
     w->task = task;
     w->started_ns = w->still_since_ns = now_ns();
     w->steps = 0;
     w->check = -1;
-    w->patience_ns = nanoseconds(watch_patience(&p->tasks[task].c));
+    w->patience_ns = nanoseconds(watch_patience(&asked.c));
     /* An idle worker can have died since its last answer: then another one takes the task. */
     for (int attempt = 0; attempt < 2; attempt++) {
-        if (!w->pid && !start(w, p, checks))
+        if (!w->pid && !start(w, p))
             break;
-        if (send(w->fd, &task, sizeof task, MSG_NOSIGNAL) == (ssize_t)sizeof task)
+        if (send(w->fd, &asked, sizeof asked, MSG_NOSIGNAL) == (ssize_t)sizeof asked)
             return true;
         stop(w);
     }

@@ -28,8 +28,9 @@ typedef enum { WORKER_RUNNING, WORKER_DONE } worker_event;
 bool worker_open(worker *w);
 void worker_close(worker *w);
 
-/* Starts a task. False: no process could be started (errno). */
-bool worker_give(worker *w, const plan *p, uint64_t checks, int64_t task);
+/* Starts a task; c: another case for the same provider (NULL: the task's own). False: no process
+ * could be started (errno). */
+bool worker_give(worker *w, const plan *p, uint64_t checks, int64_t task, const armq_case *c);
 
 /* To be called when the worker's fd can be read: takes its answer, or notices that it has died.
  * DONE: w->shared->result is complete, the worker is idle (and possibly not running). */

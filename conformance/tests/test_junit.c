@@ -61,7 +61,10 @@ static void suites_hold_every_case(void **state) {
                                     "gemm_s8s8s32 tokens=1,2,3 n=3 k=4", NULL});
     outcome outcomes[6] = {
         {.done = true, .status = CASE_PASSED, .seconds = 0.5},
-        {.done = true, .status = CASE_FAILED, .message = (char *)"value: 1 < 2"},
+        {.done = true,
+         .status = CASE_FAILED,
+         .message = (char *)"value: 1 < 2",
+         .smallest = (char *)"gemm_s8s8s32 tokens=1 n=1 k=2"},
         {.done = true, .status = CASE_SKIPPED, .message = (char *)"no tier"},
         {.done = true, .status = CASE_CRASHED, .message = (char *)"crash: SIGILL"},
         {.done = true, .status = CASE_WAIVED, .message = (char *)"known"},
@@ -82,6 +85,9 @@ static void suites_hold_every_case(void **state) {
                                  "errors=\"2\" skipped=\"0\""));
     assert_non_null(strstr(text, "<failure message=\"value: 1 &lt; 2\">"));
     assert_non_null(strstr(text, "armq-conform --provider reference 'gemm_s8s8s32 tokens=1 n=3 "));
+    assert_non_null(strstr(text, "&#10;smallest: armq-conform --provider reference "
+                                 "'gemm_s8s8s32 tokens=1 n=1 k=2 seed=1'</failure>"));
+    assert_int_equal(count_of(text, "smallest:"), 1);
     assert_non_null(strstr(text, "<error message=\"crash: SIGILL\">"));
     assert_non_null(strstr(text, "<skipped message=\"waived: known\"/>"));
     assert_non_null(strstr(text, "stopped before this case"));

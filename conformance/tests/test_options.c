@@ -55,6 +55,36 @@ static void refuses(void **state) {
     }
 }
 
+/* Where a CI system says so, unless told otherwise. */
+static void shrinks_in_ci(void **state) {
+    (void)state;
+    static const struct {
+        const char *ci, *argument;
+        bool shrinks;
+    } rows[] = {
+        {NULL, NULL, false},      {"", NULL, false},      {"true", NULL, true},
+        {NULL, "--shrink", true}, {"", "--shrink", true}, {"true", "--no-shrink", false},
+    };
+    const char *before = getenv("CI");
+    char *kept = before ? strdup(before) : NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        options o;
+        char *said;
+        unsetenv("CI");
+        if (rows[i].ci)
+            setenv("CI", rows[i].ci, 1);
+        const char *const arguments[] = {"--sweep", "ci", rows[i].argument, NULL};
+        assert_int_equal(parse_arguments(&o, arguments, &said), OPTIONS_RUN);
+        assert_int_equal(o.shrink, rows[i].shrinks);
+        free(said);
+        options_free(&o);
+    }
+    unsetenv("CI");
+    if (kept)
+        setenv("CI", kept, 1);
+    free(kept);
+}
+
 static void takes(void **state) {
     (void)state;
     options o;
@@ -121,6 +151,7 @@ static void help_names_every_option(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses),
+        cmocka_unit_test(shrinks_in_ci),
         cmocka_unit_test(takes),
         cmocka_unit_test(lists),
         cmocka_unit_test(help_names_every_option),

@@ -98,6 +98,38 @@ static void record_round_trips(void **state) {
     close_run(&r);
 }
 
+static void record_says_what_it_was_reduced_to(void **state) {
+    (void)state;
+    run r = open_run();
+    case_result result = failed_result();
+    reduced found = {"value", &r.p.tasks[0].c, 12, true}, nothing = {"value", NULL, 3, false};
+    char text[CASE_TEXT_MAX];
+    outcome o;
+
+    json_t *record = results_case_record(&r.p, &r.p.tasks[1], &result);
+    assert_null(json_object_get(record, "shrunk"));
+    results_set_shrunk(record, &found);
+    json_t *shrunk = json_object_get(record, "shrunk");
+    assert_string_equal(text_of(shrunk, "case"), case_text(&r.p.tasks[0].c, text));
+    assert_string_equal(text_of(shrunk, "check"), "value");
+    assert_int_equal(json_integer_value(json_object_get(shrunk, "runs")), 12);
+    assert_true(json_is_true(json_object_get(shrunk, "complete")));
+    assert_true(results_outcome(record, &o));
+    assert_string_equal(o.smallest, text);
+    free(o.message);
+    free(o.smallest);
+
+    results_set_shrunk(record, &nothing);
+    shrunk = json_object_get(record, "shrunk");
+    assert_null(json_object_get(shrunk, "case"));
+    assert_true(json_is_false(json_object_get(shrunk, "complete")));
+    assert_true(results_outcome(record, &o));
+    assert_null(o.smallest);
+    free(o.message);
+    json_decref(record);
+    close_run(&r);
+}
+
 /* Bytes that are no text must not make a record vanish. */
 static void odd_bytes_survive(void **state) {
     (void)state;
@@ -277,10 +309,15 @@ static void reproducing_line_is_complete(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(record_round_trips),       cmocka_unit_test(odd_bytes_survive),
-        cmocka_unit_test(never_overwrites_unasked), cmocka_unit_test(resumes_behind_a_cut_line),
-        cmocka_unit_test(knows_a_complete_run),     cmocka_unit_test(refuses_other_files),
-        cmocka_unit_test(refuses_another_plan),     cmocka_unit_test(reproducing_line_is_complete),
+        cmocka_unit_test(record_round_trips),
+        cmocka_unit_test(record_says_what_it_was_reduced_to),
+        cmocka_unit_test(odd_bytes_survive),
+        cmocka_unit_test(never_overwrites_unasked),
+        cmocka_unit_test(resumes_behind_a_cut_line),
+        cmocka_unit_test(knows_a_complete_run),
+        cmocka_unit_test(refuses_other_files),
+        cmocka_unit_test(refuses_another_plan),
+        cmocka_unit_test(reproducing_line_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,8 +37,10 @@ static void begin(fixture *s, const char *const *arguments, int32_t jobs) {
 static ledger end(fixture *s) {
     ledger l = ledger_sum(&s->p, s->outcomes, NULL, 0);
     fclose(s->setup.out);
-    for (int64_t i = 0; i < s->p.count; i++)
+    for (int64_t i = 0; i < s->p.count; i++) {
         free(s->outcomes[i].message);
+        free(s->outcomes[i].smallest);
+    }
     free(s->outcomes);
     free(s->said);
     plan_free(&s->p);

@@ -49,7 +49,7 @@ verdict() {
 # run NAME: runs the broken provider beside the naive one; sets status and ledger.
 run() {
     status=0
-    "$program" --provider "naive,$libraries/lib$1.so" --timeout 3 --jobs 2 "${cases[@]}" \
+    "$program" --provider "naive,$libraries/lib$1.so" --no-shrink --timeout 3 --jobs 2 "${cases[@]}" \
         >"$scratch/log" 2>&1 || status=$?
     ledger=$(tail -n 1 "$scratch/log")
 }
@@ -91,6 +91,23 @@ reported() {
     fi
 }
 
+# comes_down FILE CASE SMALLEST: the smallest case that a failed one comes down to.
+comes_down() {
+    local what="comes down to '$3' ($arch)"
+    status=0
+    "$program" --provider "$libraries/lib$1.so" --shrink --timeout 1 --jobs 1 --json "$scratch/json" \
+        --force "$2" >"$scratch/log" 2>&1 || status=$?
+    if [ "$status" != 1 ] || [ "$(tail -n 1 "$scratch/log" | cut -d ' ' -f 2)" != 1 ]; then
+        verdict "exit status $status, not 1, or another sum than 1 case" "$1" "$what"
+    elif ! grep -qF "     smallest: " "$scratch/log" || ! grep -qF "'$3'" "$scratch/log"; then
+        verdict 'another smallest case, or none' "$1" "$what"
+    elif ! grep -qF "\"shrunk\":{\"case\":\"$3\"" "$scratch/json"; then
+        verdict 'not in the result file' "$1" "$what"
+    else
+        verdict ok "$1" "$what"
+    fi
+}
+
 # What a provider prints must not stand where the results do.
 stdout_is_clean() {
     local name=print_ledger what="keeps stdout clean ($arch)" forged='^planned 1 = passed 1 '
@@ -129,6 +146,17 @@ portable() {
     else
         verdict "exit status $status, $ledger" crash_on_load "crash ($arch)"
     fi
+
+    comes_down skip_k_block \
+        'linear_w8a8 tokens=7 n=64 k=512 dialect=sglang-w8a8 bias=f32 data=outliers seed=3' \
+        'linear_w8a8 tokens=1 n=1 k=17 dialect=sglang-w8a8 seed=1'
+    comes_down null_deref 'linear_w8a8 tokens=3 n=9 k=80 in=f32' \
+        'linear_w8a8 tokens=3 n=1 k=1 in=f32 seed=1'
+    comes_down loop_forever 'linear_w8a8 tokens=3 n=2 k=2' 'linear_w8a8 tokens=3 n=1 k=1 seed=1'
+    comes_down read_past_x 'linear_w8a8 tokens=3 n=9 k=80' 'linear_w8a8 tokens=1 n=1 k=1 seed=1'
+    comes_down first_group_scale \
+        'moe_w4a8 tokens=4 hidden=128 intermediate=64 experts=4 top_k=2 group_size=64' \
+        'moe_w4a8 tokens=1 hidden=64 intermediate=32 experts=1 top_k=1 group_size=32 seed=1'
 
     about 4 "${moe_cases[@]}"
     local mistake
