@@ -22,7 +22,7 @@ ARCHES := $(if $(filter aarch64,$(HOST_ARCH)),aarch64,$(HOST_ARCH) aarch64)
 PREFIX ?= /usr/local
 DESTDIR ?=
 ARGS ?=
-DIR ?= reference/golden
+DIR ?= reference/golden reference/vectors
 PYTHON := /usr/bin/python3
 
 # ---- Tools and flags --------------------------------------------------------------------------
@@ -242,8 +242,8 @@ bench: $(BUILD)/armq-bench ## time kernels: make bench ARGS="--sweep quick"
 report: ## one HTML page from result files: make report ARGS="--conform F.jsonl --bench F.json --out F.html"
 	@$(PYTHON) -B -m reports.report $(ARGS)
 
-golden: $(BUILD)/armq-golden ## check the reference against recorded outputs of real kernels: make golden DIR=...
-	@$(BUILD)/armq-golden '$(DIR)'
+golden: $(BUILD)/armq-golden ## check the reference against outputs of real kernels, and against vectors: make golden DIR=...
+	@for folder in $(DIR); do $(BUILD)/armq-golden "$$folder"; done
 
 unit: ## build and run the unit tests only (native, and AArch64 with every CPU feature)
 	+@$(MAKE) --no-print-directory $(parallel) unit-programs

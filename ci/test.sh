@@ -156,8 +156,10 @@ for script in */tests/test_*.sh; do
     [ ! -e "$script" ] || step "$(basename "$script" .sh)" status bash "$script"
 done
 
-[ "$arm" ] || step golden-native tally "build/$(uname -m)/armq-golden" reference/golden
-step golden tally build/armq-golden reference/golden
+for folder in golden vectors; do
+    [ "$arm" ] || step "$folder-native" tally "build/$(uname -m)/armq-golden" "reference/$folder"
+    step "$folder" tally build/armq-golden "reference/$folder"
+done
 [ ! -e conformance/tests/broken/run.sh ] ||
     step broken-providers tally bash conformance/tests/broken/run.sh
 step example tally bash conformance/tests/example.sh

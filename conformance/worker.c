@@ -134,8 +134,7 @@ __attribute__((noreturn)) static void serve(work *w, int fd) {
         w->watch->result.seconds = (double)(now_ns() - start) * 1e-9;
         case_status status = w->watch->result.status;
         reply.retire = !is_clean(w, fp_control) || status == CASE_FAILED ||
-                       status == CASE_CRASHED || asked.c.sparse ||
-                       resident_bytes() > most_resident;
+                       status == CASE_CRASHED || asked.c.sparse || resident_bytes() > most_resident;
         if (send(fd, &reply, sizeof reply, MSG_NOSIGNAL) < 0)
             break;
     }

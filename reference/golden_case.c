@@ -72,8 +72,11 @@ const void *golden_array(golden_case *c, const char *name, armq_dtype dtype, int
  */
 
 int golden_formats(armq_op op, armq_weight_format formats[2]) {
-    bool int4 = op == ARMQ_OP_LINEAR_W4A8 || op == ARMQ_OP_MOE_W4A8;
-    formats[0] = int4 ? ARMQ_WEIGHT_S4_LOW : ARMQ_WEIGHT_S8;
+    bool int4 = op == ARMQ_OP_LINEAR_W4A8 || op == ARMQ_OP_MOE_W4A8 || op == ARMQ_OP_GEMM_S8S4S32;
+    formats[0] = int4                     ? ARMQ_WEIGHT_S4_LOW
+                 : armq_op_is_bf16(op)    ? ARMQ_WEIGHT_BF16
+                 : op == ARMQ_OP_QUANTIZE ? ARMQ_WEIGHT_NONE
+                                          : ARMQ_WEIGHT_S8;
     formats[1] = ARMQ_WEIGHT_S4_WORD8;
     return int4 ? 2 : 1;
 }
@@ -92,10 +95,16 @@ bool golden_describe(golden_case *c, armq_desc *desc, armq_activation activation
     (void)golden_formats(desc->op, formats);
     desc->format = formats[0];
     desc->group_size = golden_int(c, "group_size");
-    desc->scale_dtype = desc->group_size > 0 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F32;
+    bool scaled = desc->format != ARMQ_WEIGHT_NONE && !armq_op_is_gemm(desc->op) &&
+                  !armq_op_is_bf16(desc->op);
+    desc->scale_dtype = !scaled                ? ARMQ_DTYPE_NONE
+                        : desc->group_size > 0 ? ARMQ_DTYPE_BF16
+                                               : ARMQ_DTYPE_F32;
     desc->max_threads = 1;
     bool ok = armq_dtype_parse(golden_text(c, "dtype"), &desc->in);
-    desc->out = desc->in;
+    desc->out = armq_op_is_gemm(desc->op)      ? ARMQ_DTYPE_S32
+                : desc->op == ARMQ_OP_QUANTIZE ? ARMQ_DTYPE_S8
+                                               : desc->in;
     if (golden_has(c, bias_array)) {
         desc->uses |= strcmp(bias_array, "bias") == 0 ? ARMQ_USES_BIAS
                                                       : ARMQ_USES_W13_BIAS | ARMQ_USES_W2_BIAS;

@@ -72,6 +72,8 @@ verdict golden_check_values(golden_case *c, const char *name, armq_dtype dtype, 
 verdict golden_check_outputs(golden_case *c, const char *name, const armq_desc *desc, int64_t row,
                              const ref_interval *intervals, const void *y);
 
+verdict golden_judge_quantize(golden_case *c, armq_op op);
+verdict golden_judge_outputs(golden_case *c, armq_op op);
 verdict golden_judge_linear(golden_case *c, armq_op op);
 verdict golden_judge_moe(golden_case *c, armq_op op);
 

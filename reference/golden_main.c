@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* armq-golden [DIR]: judges the reference by recorded outputs of production kernels. The recorded
- * integers and scales of x must be reproduced bit for bit, the recorded y must lie inside the
- * intervals; of a mixture of experts also every recorded stage in between.
- * Format of DIR: reference/golden/README.md. */
+/* armq-golden [DIR]: judges the reference by recorded outputs of production kernels, or by vectors.
+ * The recorded integers and scales of x must be reproduced bit for bit, the recorded y must lie
+ * inside the intervals; of a mixture of experts also every recorded stage in between. Format of
+ * DIR: reference/golden/README.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,15 @@
 static bool describe_activation(golden_case *c, armq_desc *desc, armq_op op) {
     armq_activation activation;
     const char *why = "dtype, activation or count is not valid";
+    const char *dialect = golden_text(c, "dialect");
     *desc = (armq_desc){.size = sizeof *desc, .abi = ARMQ_ABI_VERSION, .op = op};
     desc->tokens = 1;
     desc->intermediate = golden_int(c, "count");
     if (armq_dtype_parse(golden_text(c, "dtype"), &desc->in) && desc->intermediate > 0 &&
         desc->intermediate < INT32_MAX &&
         armq_activation_parse(golden_text(c, "activation"), &activation) &&
-        armq_dialect_preset("vllm-w8a8", desc->op, desc->in, 0, activation, &desc->dialect, &why)) {
+        armq_dialect_preset(*dialect ? dialect : "vllm-w8a8", desc->op, desc->in, 0, activation,
+                            &desc->dialect, &why)) {
         desc->out = desc->in;
         return true;
     }
@@ -71,9 +73,11 @@ typedef struct {
 } judge;
 
 static const judge judges[] = {
-    {ARMQ_OP_LINEAR_W8A8, golden_judge_linear}, {ARMQ_OP_LINEAR_W4A8, golden_judge_linear},
-    {ARMQ_OP_MOE_W8A8, golden_judge_moe},       {ARMQ_OP_MOE_W4A8, golden_judge_moe},
-    {ARMQ_OP_ACTIVATION, judge_activation},
+    {ARMQ_OP_LINEAR_W8A8, golden_judge_linear},   {ARMQ_OP_LINEAR_W4A8, golden_judge_linear},
+    {ARMQ_OP_MOE_W8A8, golden_judge_moe},         {ARMQ_OP_MOE_W4A8, golden_judge_moe},
+    {ARMQ_OP_ACTIVATION, judge_activation},       {ARMQ_OP_QUANTIZE, golden_judge_quantize},
+    {ARMQ_OP_GEMM_S8S8S32, golden_judge_outputs}, {ARMQ_OP_GEMM_S8S4S32, golden_judge_outputs},
+    {ARMQ_OP_LINEAR_BF16, golden_judge_outputs},  {ARMQ_OP_MOE_BF16, golden_judge_outputs},
 };
 
 static const judge *find_judge(const char *op_text) {

@@ -16,52 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from reference.oracle import F32, bf16_bits, bf16_value, pack_arrays, quantize, to_dtype
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / platform.machine() / "armq-golden"
 GOLDEN = ROOT / "reference" / "golden"
-F32 = np.float32
-NAMES = {np.dtype(np.int8): "i8", np.dtype(np.int32): "i32", np.dtype(F32): "f32"}
-
-
-def bf16_bits(values):
-    """f32 to bf16, nearest, ties to even; finite values."""
-    bits = np.asarray(values, F32).view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-
-
-def bf16_value(bits):
-    return (np.asarray(bits).astype(np.uint32) << 16).view(F32)
-
-
-def to_dtype(values, dtype):
-    """(array as stored, its values in f32)"""
-    if dtype == "bf16":
-        bits = bf16_bits(values)
-        return bits, bf16_value(bits)
-    stored = np.asarray(values, dict(f32=F32, f16=np.float16)[dtype])
-    return stored, stored.astype(F32)
-
-
-def round_away(v):
-    whole = np.trunc(v)
-    return whole + np.where(np.abs(v - whole) >= 0.5, np.sign(v), 0).astype(F32)
-
-
-def quantize(x, asymmetric, away):
-    """q, scale, zero point of each row of x (f32)."""
-    rounding = round_away if away else np.rint
-    if not asymmetric:
-        amax = np.maximum(np.abs(x).max(axis=1), F32(1e-7))
-        factor = (F32(127) / amax)[:, None]
-        return rounding(x * factor).astype(np.int8), amax / F32(127), np.zeros(len(x), np.int32)
-    low, high = np.minimum(x.min(axis=1), 0), np.maximum(x.max(axis=1), 0)
-    span = high - low
-    factor = np.where(span == 0, F32(1), F32(255) / np.where(span == 0, F32(1), span)).astype(F32)
-    left, right = low * factor, high * factor
-    error = (F32(-128) + left) + (F32(127) + right)
-    zero = np.rint(np.clip(np.where(error > 0, F32(-128) - left, F32(127) - right), -128, 127))
-    q = np.clip(rounding(x * factor[:, None]) + zero[:, None], -128, 127)
-    return q.astype(np.int8), F32(1) / factor, zero.astype(np.int32)
 
 
 def linear(arrays, dialect, dtype, values, bias):
@@ -302,14 +261,7 @@ KINDS = ("silu", "gelu", "gelu_tanh", "swigluoai")
 def write_folder(folder, cases):
     index = {"format": 1, "byte_order": "little", "cases": []}
     for name, params, arrays in cases:
-        blob, table = b"", {}
-        for key, a in arrays.items():
-            a = np.ascontiguousarray(a)
-            blob += b"\0" * (-len(blob) % 64)
-            dtype = NAMES.get(a.dtype, "f16" if a.dtype == np.float16 else "bf16")
-            table[key] = {"dtype": dtype, "shape": list(a.shape), "offset": len(blob),
-                          "nbytes": a.nbytes}
-            blob += a.tobytes()
+        blob, table = pack_arrays(arrays)
         (Path(folder) / f"{name}.bin").write_bytes(blob)
         op = ("activation" if "_activation_" in name
               else ("moe_" if "_moe_" in name else "linear_")
@@ -507,7 +459,7 @@ class Golden(unittest.TestCase):
         self.assertEqual(run(self.folder).returncode, 1)
 
     def test_nothing_judged_is_not_success(self):
-        (self.folder / "index.json").write_text('{"cases": [{"name": "a", "op": "moe_bf16",'
+        (self.folder / "index.json").write_text('{"cases": [{"name": "a", "op": "moe_w2a8",'
                                                 ' "file": "a.bin", "params": {}}]}')
         result = run(self.folder)
         self.assertEqual(result.returncode, 3, result.stdout)
