@@ -65,6 +65,8 @@ SRC_api := $(call c_in,kernels/api)
 SRC_reference := $(call c_in,reference)
 SRC_harness := $(call c_in,harness)
 SRC_naive := $(call c_in,conformance/naive)
+SRC_faults := $(call c_in,conformance/faults)
+SRC_faults_aarch64 := $(wildcard conformance/faults/*.S)
 SRC_conformance := $(call c_in,conformance conformance/checks)
 SRC_perf := $(call c_in,perf) $(call cc_in,perf)
 SRC_kernels := $(call c_in,kernels kernels/common kernels/neon kernels/dotprod kernels/i8mm kernels/bf16) \
@@ -102,7 +104,7 @@ libs_of = $(LIBS_portable) $(if $(filter aarch64,$(1)),kernels)
 # Every source that is compiled for an architecture.
 sources_of = $(foreach l,$(call libs_of,$(1)),$(SRC_$(l))) $(foreach p,$(call programs_of,$(1)),$(MAIN_$(p))) \
 	$(wildcard $(addsuffix /*.c,$(TEST_DIRS_portable) $(TEST_DIRS_$(1)))) \
-	$(BROKEN_C) $(BROKEN_COMMON) $(if $(filter aarch64,$(1)),$(BROKEN_S))
+	$(BROKEN_C) $(BROKEN_COMMON) $(SRC_faults) $(if $(filter aarch64,$(1)),$(BROKEN_S) $(SRC_faults_aarch64))
 
 # ---- Rules per architecture -------------------------------------------------------------------
 
@@ -151,7 +153,8 @@ $(BUILD)/$(1)/broken/lib$(2).so: $(call obj,$(1),$(filter $(BROKEN_DIR)/$(2).%,$
 endef
 
 define arch_rules
-flags_$(1) = $(CPPFLAGS) $(DEFS_$(1)) $$(call march,$(1),$$(1)) $$(if $$(filter $(BROKEN_DIR)/%,$$(1)),-fPIC)
+flags_$(1) = $(CPPFLAGS) $(DEFS_$(1)) $$(call march,$(1),$$(1)) $$(if $$(filter $(BROKEN_DIR)/%,$$(1)),-fPIC) \
+	$$(if $$(filter conformance/faults/%,$$(1)),-fPIC -DARMQ_FAULTS)
 compile_$(1) = $$(if $$(filter %.cc,$$(1)),$(CXX_$(1)) $(CXXFLAGS),$(CC_$(1)) $(CFLAGS)) $$(call flags_$(1),$$(1))
 
 $(BUILD)/$(1)/obj/%.o: % $(BUILD)/$(1)/flags
@@ -206,6 +209,7 @@ $(BUILD)/compile_commands.json: $(foreach a,$(ARCHES),$(BUILD)/$(a)/flags $(BUIL
 
 include lint.mk
 include model.mk
+include faults.mk
 
 # As many jobs as processors, unless the user said -j.
 parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))

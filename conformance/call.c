@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "conformance/fp_control.h"
+
 #if defined(__aarch64__)
 
 /* armq_status armq_call_checked(run, desc, plan, args, call_registers *before, call_registers
@@ -10,7 +12,8 @@
  *
  * Saves the callee-saved registers of its own caller in its frame, loads those of *before (all but
  * sp, x29 and fpcr, which it stores there instead), calls, and stores what it finds to *after. The
- * callee may have changed any register, sp too: the frame is found again through a variable. */
+ * callee may have changed any register, sp too: the frame is found again through a variable of the
+ * thread (ELF for the Arm 64-bit Architecture, local-exec model). */
 __asm__("    .text\n"
         "    .balign 16\n"
         "    .type armq_call_checked, %function\n"
@@ -30,9 +33,10 @@ __asm__("    .text\n"
         "    stp x4, x5, [sp, #160]\n"
         "    mrs x9, fpcr\n"
         "    str x9, [sp, #176]\n"
-        "    adrp x10, armq_call_frame\n"
+        "    mrs x10, tpidr_el0\n"
+        "    add x10, x10, #:tprel_hi12:armq_call_frame, lsl #12\n"
         "    mov x11, sp\n"
-        "    str x11, [x10, #:lo12:armq_call_frame]\n"
+        "    str x11, [x10, #:tprel_lo12_nc:armq_call_frame]\n"
         "    stp x11, x29, [x4, #144]\n"
         "    str x9, [x4, #160]\n"
         "    ldp x19, x20, [x4, #0]\n"
@@ -50,8 +54,9 @@ __asm__("    .text\n"
         "    mov x2, x3\n"
         "    blr x9\n"
         "    mov x11, sp\n"
-        "    adrp x10, armq_call_frame\n"
-        "    ldr x10, [x10, #:lo12:armq_call_frame]\n"
+        "    mrs x10, tpidr_el0\n"
+        "    add x10, x10, #:tprel_hi12:armq_call_frame, lsl #12\n"
+        "    ldr x10, [x10, #:tprel_lo12_nc:armq_call_frame]\n"
         "    mov sp, x10\n"
         "    ldr x5, [sp, #168]\n"
         "    stp x19, x20, [x5, #0]\n"
@@ -80,8 +85,13 @@ __asm__("    .text\n"
         "    ldp x29, x30, [sp], #192\n"
         "    ret\n"
         "    .size armq_call_checked, . - armq_call_checked\n"
-        "    .local armq_call_frame\n"
-        "    .comm armq_call_frame, 8, 8\n");
+        "    .section .tbss, \"awT\", %nobits\n"
+        "    .balign 8\n"
+        "    .type armq_call_frame, %object\n"
+        "armq_call_frame:\n"
+        "    .zero 8\n"
+        "    .size armq_call_frame, 8\n"
+        "    .text\n");
 
 armq_status armq_call_checked(armq_status (*run)(const armq_desc *, const void *,
                                                  const armq_args *),
@@ -114,3 +124,12 @@ armq_status call_run(const armq_provider *provider, const armq_desc *desc, const
 }
 
 #endif
+
+armq_status call_run_safely(const armq_provider *provider, const armq_desc *desc, const void *plan,
+                            const armq_args *args) {
+    call_registers before, after;
+    armq_status status = call_run(provider, desc, plan, args, &before, &after);
+    if (call_checks_registers())
+        fp_control_set(after.fpcr);
+    return status;
+}

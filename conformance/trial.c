@@ -575,7 +575,7 @@ armq_status trial_call(trial *t, const call_options *options) {
     trial_enter(t);
     armq_status status = options->before ? call_run(t->provider, &t->c.desc, t->plan, &args,
                                                     options->before, options->after)
-                                         : t->provider->run(&t->c.desc, t->plan, &args);
+                                         : call_run_safely(t->provider, &t->c.desc, t->plan, &args);
     trial_leave(t);
     trial_inspect(t);
     return status;

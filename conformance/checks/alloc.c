@@ -15,7 +15,7 @@ check_status check_alloc(trial *t, check_result *out) {
     trial_args(t, &threads, &args);
     trial_enter(t);
     int64_t before = allocations_count();
-    armq_status status = t->provider->run(&t->c.desc, t->plan, &args);
+    armq_status status = call_run_safely(t->provider, &t->c.desc, t->plan, &args);
     int64_t after = allocations_count();
     trial_leave(t);
     if (status != ARMQ_OK)

@@ -227,7 +227,7 @@ static bool outputs_untouched(const trial *t, const char *what, check_failure *f
 
 static bool run_refuses(trial *t, const run_call *call, const char *what, check_failure *failure) {
     trial_enter(t);
-    armq_status status = t->provider->run(&t->c.desc, t->plan, &call->args);
+    armq_status status = call_run_safely(t->provider, &t->c.desc, t->plan, &call->args);
     trial_leave(t);
     trial_inspect(t);
     if (status == ARMQ_OK) {

@@ -54,7 +54,8 @@ static void pack_all(void *arg) {
 static void run(void *arg) {
     far_call *call = arg;
     call->what = "run";
-    call->status = call->t->provider->run(&call->e->large.desc, call->t->plan, &call->args);
+    call->status =
+        call_run_safely(call->t->provider, &call->e->large.desc, call->t->plan, &call->args);
 }
 
 /* --- Around it -------------------------------------------------------------------------------- */

@@ -32,7 +32,7 @@ typedef struct {
 
 static void call_once(caller *c) {
     trial_poison(c->t, 1);
-    armq_status status = c->t->provider->run(&c->t->c.desc, c->plan, &c->args);
+    armq_status status = call_run_safely(c->t->provider, &c->t->c.desc, c->plan, &c->args);
     if (status != ARMQ_OK) {
         failure_set(&c->failure, "%s: run returned %d, though it did the same alone", c->what,
                     (int)status);

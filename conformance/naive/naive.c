@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conformance/faults/fault.h"
 #include "conformance/providers.h"
 #include "kernels/api/describe.h"
 #include "kernels/api/dialects.h"
@@ -48,9 +49,12 @@ static void fill_support(const armq_desc *desc, armq_support *support) {
         }
     support->packed_align = sizeof(float);
     support->workspace_bytes = (size_t)desc->max_threads * naive_scratch_bytes(desc);
+    FAULT_DO(workspace_of_one_thread, support->workspace_bytes = naive_scratch_bytes(desc));
     support->workspace_align = sizeof(float);
     support->tile_m = support->tile_n = support->tile_k = 1;
     support->max_k = armq_max_k(desc->op, &desc->dialect);
+    FAULT_DO(int32_wrap, support->max_k = INT64_MAX);
+    FAULT_DO(int32_wrap_zero, support->max_k = INT32_MAX / (128 * 128));
     support->claims = ARMQ_CLAIM_THREAD_INVARIANT | ARMQ_CLAIM_BATCH_INVARIANT |
                       ARMQ_CLAIM_NO_ALLOC | ARMQ_CLAIM_REENTRANT | ARMQ_CLAIM_NONFINITE_ROW_NAN;
 }
@@ -107,6 +111,7 @@ typedef struct {
 static void run_row(void *arg, int64_t row, int32_t thread) {
     const row_job *job = arg;
     size_t scratch = naive_scratch_bytes(job->call.desc);
+    FAULT_DO(threads_share_scratch, thread = 0);
     job->function(&job->call, row,
                   scratch ? (uint8_t *)job->call.args->workspace + (size_t)thread * scratch : NULL);
 }
@@ -122,10 +127,11 @@ static armq_status run(const armq_desc *desc, const void *plan, const armq_args 
     row_job job = {{desc, args, naive_unpack(desc, 0, args->packed[0])}, function_of(desc->op)};
     if (armq_op_is_moe(desc->op) && !naive_ids_are_valid(&job.call))
         return ARMQ_INVALID_ARGUMENT;
+    int64_t rows = FAULT(m_tail_4, desc->tokens - desc->tokens % 4, desc->tokens);
     if (args->threads)
-        args->threads->run(args->threads->ctx, desc->tokens, run_row, &job);
+        args->threads->run(args->threads->ctx, rows, run_row, &job);
     else
-        for (int64_t row = 0; row < desc->tokens; row++)
+        for (int64_t row = 0; row < rows; row++)
             run_row(&job, row, 0);
     return ARMQ_OK;
 }

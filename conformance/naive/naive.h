@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The naive provider: a second opinion on every op, written from the formulas of the dialects and
  * sharing nothing with reference/ but the number formats. One small function per step, so that a
- * step can be replaced by a wrong one (conformance/tests/broken). */
+ * step can be replaced by a wrong one (conformance/tests/broken); FAULT marks where another build
+ * can be told to go wrong (conformance/faults/fault.h). */
 #ifndef ARMQ_CONFORMANCE_NAIVE_H
 #define ARMQ_CONFORMANCE_NAIVE_H
 
@@ -61,6 +62,8 @@ typedef struct {
 float naive_load(const naive_values *values, int64_t i);
 bool naive_is_finite(const naive_values *values);
 float naive_round(armq_dtype dtype, float value);
+uint16_t naive_bf16(float value);
+uint16_t naive_f16(float value);
 
 typedef struct {
     float scale; /* real = (q - zero) * scale; NaN if not finite */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "conformance/faults/fault.h"
 #include "conformance/naive/naive.h"
 #include "reference/formats.h"
 
@@ -22,12 +23,28 @@ static float load_exactly(const naive_values *values, int64_t i) {
     }
 }
 
+uint16_t naive_bf16(float value) {
+    FAULT_DO(bf16_truncated, return wrong_bf16_truncated(value));
+    FAULT_DO(bf16_away, return wrong_bf16_away(value));
+    FAULT_DO(bf16_nan_as_number, return wrong_bf16_odd(value));
+    FAULT_DO(bf16_nan_payload, return wrong_bf16_payload(value));
+    FAULT_DO(bf16_saturated, return wrong_bf16_saturated(value));
+    return armq_f32_to_bf16(value);
+}
+
+uint16_t naive_f16(float value) {
+    FAULT_DO(f16_saturated, return wrong_f16_saturated(value));
+    FAULT_DO(f16_flushed, return wrong_f16_flushed(value));
+    FAULT_DO(f16_truncated, return wrong_f16_truncated(value));
+    return armq_f32_to_f16(value);
+}
+
 float naive_round(armq_dtype dtype, float value) {
     switch (dtype) {
     case ARMQ_DTYPE_BF16:
-        return armq_bf16_to_f32(armq_f32_to_bf16(value));
+        return armq_bf16_to_f32(naive_bf16(value));
     case ARMQ_DTYPE_F16:
-        return armq_f16_to_f32(armq_f32_to_f16(value));
+        return armq_f16_to_f32(naive_f16(value));
     default:
         return value;
     }
@@ -45,10 +62,17 @@ bool naive_is_finite(const naive_values *values) {
 }
 
 static float round_q(const armq_dialect *dialect, float value) {
+    FAULT_DO(q_truncated, return truncf(value));
+    FAULT_DO(q_half_up, return floorf(value + 0.5f));
+    FAULT_DO(q_always_even, return rintf(value));
+    FAULT_DO(q_always_away, return roundf(value));
+    FAULT_DO(q_in_bf16, value = naive_round(ARMQ_DTYPE_BF16, value));
     return dialect->q_rounding == ARMQ_ROUND_TIES_AWAY ? roundf(value) : rintf(value);
 }
 
 static float clamp_q(float value) {
+    FAULT_DO(q_wraps, return (float)(int8_t)(int32_t)value);
+    FAULT_DO(q_never_minus_128, return value < -127.0f ? -127.0f : value > 127.0f ? 127.0f : value);
     return value < -128.0f ? -128.0f : value > 127.0f ? 127.0f : value;
 }
 
@@ -59,28 +83,41 @@ static naive_row not_finite(const naive_values *x, int8_t *q) {
 }
 
 static naive_row symmetric(const armq_dialect *dialect, const naive_values *x, int8_t *q) {
-    float amax = 1e-7f;
-    for (int64_t i = 0; i < x->count; i++) {
-        float size = fabsf(naive_load(x, i));
+    float amax = FAULT(amax_without_floor, 0.0f, 1e-7f), steps = FAULT(q_by_128, 128.0f, 127.0f);
+    int64_t count = FAULT(amax_of_half, (x->count + 1) / 2, x->count);
+    for (int64_t i = 0; i < count; i++) {
+        float size = FAULT(amax_signed, naive_load(x, i), fabsf(naive_load(x, i)));
         if (!(size < INFINITY))
             return not_finite(x, q);
         amax = size > amax ? size : amax;
     }
-    float factor = 127.0f / amax;
+    FAULT_DO(amax_without_floor, if (amax == 0.0f) return not_finite(x, q)); /* 0/0 */
+    float factor = steps / amax;
+    FAULT_DO(factor_in_bf16, factor = naive_round(ARMQ_DTYPE_BF16, factor));
+    FAULT_DO(factor_by_scale, factor = 1.0f / (amax / 127.0f));
+    FAULT_DO(factor_by_scale_again, factor = fault_second ? 1.0f / (amax / 127.0f) : factor);
     for (int64_t i = 0; i < x->count; i++)
         q[i] = (int8_t)clamp_q(round_q(dialect, naive_load(x, i) * factor));
-    return (naive_row){amax / 127.0f, 0, true};
+    return (naive_row){amax / steps, 0, true};
 }
 
 /* The zero point is always rounded to even, also where q is rounded away from zero. */
 static float zero_point(float low, float high) {
     float below = -128.0f + low, above = 127.0f + high;
+    FAULT_DO(zero_point_away, return roundf(below + above > 0.0f ? -128.0f - low : 127.0f - high));
+    FAULT_DO(zero_point_truncated,
+             return truncf(below + above > 0.0f ? -128.0f - low : 127.0f - high));
+    FAULT_DO(zero_point_from_low, return rintf(clamp_q(-128.0f - low)));
+    FAULT_DO(zero_point_not_clamped,
+             return rintf(below + above > 0.0f ? -128.0f - low : 127.0f - high));
     return rintf(clamp_q(below + above > 0.0f ? -128.0f - low : 127.0f - high));
 }
 
 static naive_row asymmetric(const armq_dialect *dialect, const naive_values *x, int8_t *q) {
-    float low = 0.0f, high = 0.0f;
-    for (int64_t i = 0; i < x->count; i++) {
+    float low = 0.0f, high = 0.0f, steps = FAULT(q_by_256, 256.0f, 255.0f);
+    FAULT_DO(range_without_zero, low = high = x->count ? naive_load(x, 0) : 0.0f);
+    int64_t count = FAULT(amax_of_half, (x->count + 1) / 2, x->count);
+    for (int64_t i = 0; i < count; i++) {
         float value = naive_load(x, i);
         if (!(fabsf(value) < INFINITY))
             return not_finite(x, q);
@@ -90,16 +127,21 @@ static naive_row asymmetric(const armq_dialect *dialect, const naive_values *x, 
     float range = high - low;
     if (!(range < INFINITY))
         return not_finite(x, q);
-    if (range < 0x1p-120f)
+    FAULT_DO(range_zero_divides, if (range == 0.0f) return not_finite(x, q)); /* 0/0 */
+    if (range < FAULT(range_vanishing_kept, 0.0f, 0x1p-120f))
         range = low = high = 0.0f;
-    float factor = range > 0.0f ? 255.0f / range : 1.0f;
+    float factor = range > 0.0f ? steps / range : 1.0f;
+    FAULT_DO(factor_in_bf16, factor = naive_round(ARMQ_DTYPE_BF16, factor));
     float zero = zero_point(low * factor, high * factor);
     for (int64_t i = 0; i < x->count; i++)
-        q[i] = (int8_t)clamp_q(round_q(dialect, naive_load(x, i) * factor) + zero);
+        q[i] =
+            (int8_t)clamp_q(FAULT(q_zero_inside, round_q(dialect, naive_load(x, i) * factor + zero),
+                                  round_q(dialect, naive_load(x, i) * factor) + zero));
     return (naive_row){1.0f / factor, (int32_t)zero, true};
 }
 
 naive_row naive_quantize_row(const armq_dialect *dialect, const naive_values *x, int8_t *q) {
+    FAULT_DO(quant_always_symmetric, return symmetric(dialect, x, q));
     return dialect->quant == ARMQ_QUANT_ASYMMETRIC ? asymmetric(dialect, x, q)
                                                    : symmetric(dialect, x, q);
 }
@@ -108,6 +150,9 @@ void naive_quantize(const naive_call *call, int64_t row, void *scratch) {
     (void)scratch;
     naive_values x = naive_x_row(call, row);
     naive_row result = naive_quantize_row(&call->desc->dialect, &x, naive_y_row(call, row));
+    FAULT_DO(scale_inverted, result.scale = 1.0f / result.scale);
+    FAULT_DO(zero_point_negated, result.zero = -result.zero);
+    FAULT_DO(scale_tail_unwritten, if (row >= call->desc->tokens / 4 * 4) return );
     call->args->y_scales[row] = result.scale;
     if (call->args->y_zero_points)
         call->args->y_zero_points[row] = result.zero;
