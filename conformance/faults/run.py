@@ -56,7 +56,7 @@ def command(fault, sweep, where, out, only_own):
         f"^({'|'.join(fault.ops)}) "
     line = [str(build / program), "--provider", str(build / folder / "libarmq-faults.so"),
             "--sweep", str(sweep), "--filter", pattern, "--jobs", "1", "--json", str(out),
-            "--force"]
+            "--force", "--no-shrink"]
     if fault.check == "crash":
         line += ["--timeout", str(TIMEOUT)]
     if only_own and fault.check in table.CHECKS[:-1]:
@@ -116,9 +116,11 @@ def judge(fault, sweep, where, out, only_own):
     caught, total = count(cases)
     missed = [] if fault.why else missed_ops(fault, header, caught)
     found = fault.why and any(caught.values())
-    return {"verdict": "equivalent" if fault.why and not found else
-                       "not equivalent" if found else "missed" if missed else "caught",
-            "missed": missed,
+    if fault.why:
+        verdict = "not equivalent" if found else "equivalent"
+    else:
+        verdict = "missed" if missed else "caught"
+    return {"verdict": verdict, "missed": missed,
             "caught": {op: dict(checks) for op, checks in caught.items() if checks},
             "cases": dict(total)}
 
