@@ -210,6 +210,7 @@ $(BUILD)/compile_commands.json: $(foreach a,$(ARCHES),$(BUILD)/$(a)/flags $(BUIL
 include lint.mk
 include model.mk
 include faults.mk
+include mutants.mk
 
 # As many jobs as processors, unless the user said -j.
 parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
