@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """equivalent.txt: mutants that cannot change any result, each with the reason.
 
-    kernels/i8mm/tiles.c constant      the file and the rule
+    kernels/i8mm/tiles.c constant      the file and the rule; a number behind them: only where that
+                                       edit of that line stands for the first (1), second ... time
     - the line before the edit         white space does not count
     + the line after it                left out: every edit of that rule in that line
     why it cannot be seen, one line or more, up to a blank line
@@ -9,6 +10,7 @@
 Several pairs of - and + may share one reason. Lines that begin with # are comments.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from conformance.mutants.source import squeezed
@@ -26,12 +28,14 @@ class Entry:
     after: str
     reason: str
     line: int
+    place: int = 0
     used: bool = field(default=False)
 
-    def matches(self, mutant):
+    def matches(self, mutant, place):
         return (self.file == mutant.file and self.rule == mutant.rule
                 and self.before == squeezed(mutant.before)
-                and self.after in (None, squeezed(mutant.after)))
+                and self.after in (None, squeezed(mutant.after))
+                and self.place in (0, place))
 
 
 def _stanzas(text):
@@ -57,10 +61,12 @@ def _entries(number, stanza):
             pairs[-1][1] = squeezed(line[1:])
         else:
             reason.append(line.strip())
-    if len(head) != 2 or not pairs or not reason:
-        raise EquivalentError(f"line {number}: wanted 'FILE RULE', lines '- before', '+ after', "
-                              "and a reason")
-    return [Entry(*head, before, after, " ".join(reason), number) for before, after in pairs]
+    place = head.pop() if len(head) == 3 else "0"
+    if len(head) != 2 or not place.isdigit() or not pairs or not reason:
+        raise EquivalentError(f"line {number}: wanted 'FILE RULE [PLACE]', lines '- before', "
+                              "'+ after', and a reason")
+    return [Entry(*head, before, after, " ".join(reason), number, int(place))
+            for before, after in pairs]
 
 
 def read(text):
@@ -69,10 +75,12 @@ def read(text):
 
 def argue(entries, mutants):
     """mutant id -> reason, over all mutants there are; an entry without a mutant is an error."""
-    argued = {}
+    argued, places = {}, Counter()
     for mutant in mutants:
+        edit = mutant.file, mutant.rule, mutant.before, mutant.after
+        places[edit] += 1
         for entry in entries:
-            if entry.matches(mutant):
+            if entry.matches(mutant, places[edit]):
                 entry.used = True
                 argued[mutant.id] = entry.reason
     stale = [entry for entry in entries if not entry.used]

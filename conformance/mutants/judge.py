@@ -43,7 +43,6 @@ class Judge:
 
     def run(self, library, tier, sweep):
         environment = dict(os.environ, ARMQ_MUTANT_TIER=tier, LC_ALL="C")
-        environment.setdefault("ARMQ_CPU", "max")
         process = subprocess.Popen(
             ["timeout", "--foreground", "-k", "1", str(RUN_SECONDS), self.program, "--jobs", "1",
              "--no-shrink", "--timeout", str(CALL_SECONDS), "--provider", str(library),
