@@ -59,6 +59,8 @@ check_status check_repeat(trial *t, check_result *out);
 check_status check_threads(trial *t, check_result *out);
 check_status check_batch(trial *t, check_result *out);
 check_status check_permute(trial *t, check_result *out);
+check_status check_scale(trial *t, check_result *out);
+check_status check_split(trial *t, check_result *out);
 check_status check_reentrant(trial *t, check_result *out);
 check_status check_align(trial *t, check_result *out);
 check_status check_alloc(trial *t, check_result *out);

@@ -263,6 +263,18 @@ const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_ki
     return get_derived(from, c, kinds, rows, adjust);
 }
 
+const inputs *inputs_adjusted(const inputs *from, void (*adjust)(const inputs *in, void *arg),
+                              void *arg) {
+    inputs *in = lend(from, &from->c);
+    if (!in)
+        return NULL;
+    for (operand_id id = 0; operand_is_input(id); id++)
+        if (in->owned[id])
+            memcpy(in->data.at[id], from->data.at[id], in->shapes[id].bytes);
+    adjust(in, arg);
+    return in;
+}
+
 static void relabel_weights(inputs *in, operand_id id, const inputs *from, const int64_t *to) {
     size_t experts = (size_t)in->c.desc.experts, bytes = in->shapes[id].bytes / experts;
     for (size_t e = 0; e < experts; e++)

@@ -41,6 +41,10 @@ const inputs *inputs_rows(const inputs *from, const armq_case *c, const int64_t 
 const inputs *inputs_kinds(const inputs *from, const armq_case *c, const data_kind *kinds,
                            const int64_t *rows, void (*adjust)(const inputs *in));
 
+/* The same problem, with x and the routing as `adjust` leaves them. Not kept. NULL: no memory. */
+const inputs *inputs_adjusted(const inputs *from, void (*adjust)(const inputs *in, void *arg),
+                              void *arg);
+
 /* The same problem, expert e being called to[e]: its weights and the ids of its slots move. NULL:
  * no memory. */
 const inputs *inputs_relabelled(const inputs *from, const int64_t *to);
