@@ -49,10 +49,12 @@ LDLIBS := -ljansson -lhwloc -ldl -lm -pthread
 DEFS_aarch64 := -DARMQ_HAVE_KERNELS=1
 
 # One CPU-feature level per directory: nothing outside a tier's directory may hold its instructions.
+# perf/peaks has one file per level instead.
 MARCH_dotprod := armv8.2-a+dotprod
 MARCH_i8mm := armv8.2-a+dotprod+i8mm
 MARCH_bf16 := armv8.2-a+bf16
-march = $(if $(filter aarch64,$(1)),-march=$(or $(MARCH_$(word 2,$(subst /, ,$(2)))),armv8-a))
+level = $(if $(filter perf/peaks/%,$(1)),$(basename $(notdir $(1))),$(word 2,$(subst /, ,$(1))))
+march = $(if $(filter aarch64,$(1)),-march=$(or $(MARCH_$(call level,$(2))),armv8-a))
 
 # ---- Sources ----------------------------------------------------------------------------------
 
@@ -68,7 +70,7 @@ SRC_naive := $(call c_in,conformance/naive)
 SRC_faults := $(call c_in,conformance/faults)
 SRC_faults_aarch64 := $(wildcard conformance/faults/*.S)
 SRC_conformance := $(call c_in,conformance conformance/checks)
-SRC_perf := $(call c_in,perf) $(call cc_in,perf)
+SRC_perf := $(call c_in,perf perf/peaks) $(call cc_in,perf)
 SRC_kernels := $(call c_in,kernels kernels/common kernels/neon kernels/dotprod kernels/i8mm kernels/bf16) \
 	$(sort $(wildcard kernels/*/*.S))
 

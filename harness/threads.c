@@ -2,7 +2,7 @@
 #include "harness/threads.h"
 
 #include <pthread.h>
-#include <stdbool.h>
+#include <sched.h>
 #include <stdlib.h>
 
 /* --- On the caller ---------------------------------------------------------------------------- */
@@ -156,6 +156,25 @@ void thread_pool_close(thread_pool *pool) {
     free(pool->idle);
     free(pool->workers);
     free(pool);
+}
+
+static bool bind_thread(pthread_t thread, int32_t cpu) {
+    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+    if (!set)
+        return false;
+    CPU_ZERO_S(bytes, set);
+    CPU_SET_S((size_t)cpu, bytes, set);
+    bool ok = pthread_setaffinity_np(thread, bytes, set) == 0;
+    CPU_FREE(set);
+    return ok;
+}
+
+bool thread_pool_bind(thread_pool *pool, const int32_t *cpus, int32_t count) {
+    bool ok = count > pool->started;
+    for (int32_t i = 0; ok && i < pool->started; i++)
+        ok = bind_thread(pool->workers[i], cpus[i + 1]);
+    return ok;
 }
 
 /* Room for n idle logical threads. */

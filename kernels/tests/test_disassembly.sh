@@ -24,6 +24,9 @@ allowed() {
     dotprod) echo sdot ;;
     i8mm) echo 'sdot|smmla' ;;
     bf16) echo bfmmla ;;
+    peaks-dotprod) echo sdot ;;
+    peaks-i8mm) echo smmla ;;
+    peaks-bf16) echo 'bfmmla|bfdot' ;;
     *) echo none ;;
     esac
 }
@@ -68,8 +71,25 @@ expect_in_loop i8mm/groups.c.o smmla sdot shl and fmla
 expect_in_loop common/weights_s4.c.o shl and
 expect_in_loop common/activation.c.o fmla fdiv
 
+# The loops that measure a core's peaks: as many of the instruction as there are accumulators, and
+# of others only what counts rounds.
+expect_only() {
+    local object=$objects/perf/peaks/$1.c.o function=peak_loop_$2 found
+    found=$("$objdump" -d --no-show-raw-insn --disassemble="$function" "$object" | awk '
+        /^ *[0-9a-f]+:/ { print $2 }' | grep -vxE 'movi|dup|mov|fmov|subs|sub|cmp|b\.[a-z]+|adrp|add|cbn?z|ret|st[rp]|ld[rp]|nop' |
+        sort | uniq -c | awk '{ print $1, $2 }' | paste -sd ' ')
+    [ "$found" = "24 $2" ] || fail "$object, $function: '$found', wanted 24 $2"
+}
+expect_only neon fmla
+expect_only neon smlal
+expect_only dotprod sdot
+expect_only i8mm smmla
+expect_only bf16 bfdot
+expect_only bf16 bfmmla
+
 while read -r object; do
     directory=$(basename "$(dirname "$object")")
+    [ "$directory" != peaks ] || directory=peaks-$(basename "$object" .c.o)
     found=$("$objdump" -d --no-show-raw-insn "$object" | awk '/^ *[0-9a-f]+:/ { print $2 }' |
         grep -xE "$tier_instructions" | sort -u | grep -vxE "$(allowed "$directory")" || true)
     [ -z "$found" ] || fail "$object holds" "$found"
