@@ -35,6 +35,10 @@ bench_counts bench_count(const armq_case *c, int64_t experts_used) {
         if (moe && belongs_to_expert((operand_id)id))
             bytes = bytes / c->desc.experts * experts_used;
         counts.bytes += bytes;
+        if (belongs_to_expert((operand_id)id))
+            counts.weight_bytes += bytes;
+        if (!operand_is_output((operand_id)id))
+            counts.read_bytes += bytes;
     }
     return counts;
 }

@@ -14,6 +14,8 @@ typedef struct {
      * and router weights. Rows without the gaps of strides. Of a MoE's experts only those that some
      * token uses. Not counted: packed copies, workspace, a second reading. */
     int64_t bytes;
+    int64_t weight_bytes; /* of `bytes`: weights, scales, zero points and bias */
+    int64_t read_bytes;   /* of `bytes`: all but the outputs */
 } bench_counts;
 
 /* experts_used: experts with a token; ignored by ops without experts. */

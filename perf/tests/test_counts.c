@@ -88,6 +88,8 @@ static void moe_w8a8(void **state) {
     assert_int_equal(counts.macs, 24576);
     assert_int_equal(counts.tokens, 2);
     assert_int_equal(counts.bytes, 3 * 6656 + 256 + 256 + 16 + 16);
+    assert_int_equal(counts.weight_bytes, 3 * 6656);
+    assert_int_equal(counts.read_bytes, 3 * 6656 + 256 + 16 + 16);
 }
 
 /* Group scales: w13 64*2*2 scales, w2 64*2 (K = 64), two bytes each, and as many zero points. */
