@@ -132,13 +132,17 @@ void core_list_free(core_list *list) {
     *list = (core_list){.count = 0};
 }
 
-bool core_bind_self(int32_t cpu) {
-    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
-    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+bool core_bind_self(const int32_t *cpus, int32_t count) {
+    int32_t most = 0;
+    for (int32_t i = 0; i < count; i++)
+        most = cpus[i] > most ? cpus[i] : most;
+    size_t bytes = CPU_ALLOC_SIZE((size_t)most + 1);
+    cpu_set_t *set = CPU_ALLOC((size_t)most + 1);
     if (!set)
         return false;
     CPU_ZERO_S(bytes, set);
-    CPU_SET_S((size_t)cpu, bytes, set);
+    for (int32_t i = 0; i < count; i++)
+        CPU_SET_S((size_t)cpus[i], bytes, set);
     bool ok = sched_setaffinity(0, bytes, set) == 0;
     CPU_FREE(set);
     return ok;

@@ -32,7 +32,7 @@ bool core_list_of(core_list *list, hwloc_topology_t topology, hwloc_const_cpuset
                   const char *sysfs);
 void core_list_free(core_list *list);
 
-/* The calling thread onto one processor. */
-bool core_bind_self(int32_t cpu);
+/* The calling thread, and threads that it starts, onto these processors (at least one). */
+bool core_bind_self(const int32_t *cpus, int32_t count);
 
 #endif

@@ -10,7 +10,7 @@
 #include "harness/case.h"
 #include "perf/gbench.h"
 
-enum { THREADS_MAX = 1024 };
+enum { THREADS_MAX = 1024, PAIRS_MAX = 1000 };
 
 __attribute__((format(printf, 2, 3))) static bool fail(bench_options *o, const char *format, ...) {
     va_list args;
@@ -48,23 +48,65 @@ static bool push_list(bench_options *o, char ***list, int64_t *count, const char
     }
 }
 
+/* A decimal number in [least, most] that ends at a comma or the end of the text. */
+static bool parse_number(const char *at, int32_t least, int32_t most, int32_t *number) {
+    char *end;
+    errno = 0;
+    const long n = strtol(at, &end, 10);
+    *number = (int32_t)n;
+    return end != at && errno == 0 && n >= least && n <= most && (*end == ',' || *end == '\0');
+}
+
+static bool is_word(const char *at, const char *word) {
+    const size_t length = strcspn(at, ",");
+    return strlen(word) == length && strncmp(at, word, length) == 0;
+}
+
 static bool add_threads(bench_options *o, const char *value) {
-    for (const char *at = value;;) {
-        char *end;
-        errno = 0;
-        const long n = strtol(at, &end, 10);
-        if (end == at || errno != 0 || n < 1 || n > THREADS_MAX || (*end != ',' && *end != '\0'))
-            return fail(o, "--threads '%s': wanted numbers from 1 to %d, separated by commas",
+    for (const char *at = value;; at++) {
+        int32_t n = OPTIONS_ALL;
+        if (!is_word(at, "all") && !parse_number(at, 1, THREADS_MAX, &n))
+            return fail(o,
+                        "--threads '%s': wanted numbers from 1 to %d or 'all', separated by commas",
                         value, THREADS_MAX);
         int32_t *grown = realloc(o->threads, (size_t)(o->thread_count + 1) * sizeof *grown);
         if (grown == NULL)
             return fail(o, "no memory for the command line");
         o->threads = grown;
-        o->threads[o->thread_count++] = (int32_t)n;
-        if (*end == '\0')
+        o->threads[o->thread_count++] = n;
+        at += strcspn(at, ",");
+        if (*at == '\0')
             return true;
-        at = end + 1;
     }
+}
+
+static bool set_memory(bench_options *o, const char *value) {
+    o->warm = o->cold = false;
+    for (const char *at = value;; at++) {
+        if (is_word(at, "warm"))
+            o->warm = true;
+        else if (is_word(at, "cold"))
+            o->cold = true;
+        else if (strcmp(value, "auto") != 0)
+            return fail(o, "--memory '%s': wanted auto, warm, cold or warm,cold", value);
+        at += strcspn(at, ",");
+        if (*at == '\0')
+            return true;
+    }
+}
+
+static bool set_cores(bench_options *o, const char *value) {
+    o->kind = OPTIONS_ALL;
+    if (strcmp(value, "all") == 0 || parse_number(value, 0, THREADS_MAX, &o->kind))
+        return true;
+    return fail(o, "--cores '%s': wanted the number of a kind of cores (0: the fastest) or 'all'",
+                value);
+}
+
+static bool set_pairs(bench_options *o, const char *value) {
+    if (parse_number(value, 0, PAIRS_MAX, &o->pairs))
+        return true;
+    return fail(o, "--pairs '%s': wanted a number from 0 to %d", value, PAIRS_MAX);
 }
 
 /* Words of a case that the shell split: "key=value" belongs to the case before it. */
@@ -115,6 +157,12 @@ static bool parse_one(bench_options *o, int argc, char **argv, int *at) {
         return found > 0 && push_list(o, &o->providers, &o->provider_count, "--provider", value);
     if ((found = take(o, "--threads", argc, argv, at, &value)) != 0)
         return found > 0 && add_threads(o, value);
+    if ((found = take(o, "--memory", argc, argv, at, &value)) != 0)
+        return found > 0 && set_memory(o, value);
+    if ((found = take(o, "--cores", argc, argv, at, &value)) != 0)
+        return found > 0 && set_cores(o, value);
+    if ((found = take(o, "--pairs", argc, argv, at, &value)) != 0)
+        return found > 0 && set_pairs(o, value);
     o->list = o->list || strcmp(arg, "--list") == 0;
     o->help = o->help || strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
     if (strcmp(arg, "--list") == 0 || strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)
@@ -125,15 +173,16 @@ static bool parse_one(bench_options *o, int argc, char **argv, int *at) {
         return true;
     }
     if (arg[0] == '-')
-        return fail(o,
-                    "unknown option '%s'; allowed: --sweep, --provider, --threads, --list, --help "
-                    "and the --benchmark_* flags",
-                    arg);
+        return fail(
+            o,
+            "unknown option '%s'; allowed: --sweep, --provider, --threads, --memory, --cores, "
+            "--pairs, --list, --help and the --benchmark_* flags",
+            arg);
     return add_words(o, arg);
 }
 
 bool bench_options_parse(bench_options *o, int argc, char **argv) {
-    *o = (bench_options){.list = false};
+    *o = (bench_options){.pairs = OPTIONS_ALL};
     o->gbench = calloc((size_t)argc + 1, sizeof *o->gbench);
     if (o->gbench == NULL)
         return fail(o, "no memory for the command line");
@@ -161,26 +210,38 @@ void bench_options_free(bench_options *o) {
 }
 
 void bench_options_help(void) {
-    puts("usage: armq-bench [options] [case ...] [--benchmark_* flags]\n"
-         "\n"
-         "Times kernels. Every case is first judged by the reference on some elements; a wrong\n"
-         "answer is an error and has no time.\n"
-         "\n"
-         "  --sweep NAME[,..]     cases of a sweep: perf/cases/NAME.sweep, else the conformance\n"
-         "                        sweep of that name, or the path of a file\n"
-         "  --provider NAME[,..]  a built-in provider or the path of a shared library (default:\n"
-         "                        every built-in kernel that this CPU runs)\n"
-         "  --threads N[,..]      instead of what the cases say; real threads, at most the usable\n"
-         "                        processors\n"
-         "  --list                names of what would run, one a line\n"
-         "  --help                this text\n"
-         "\n"
-         "case: one argument, or op and key=value words, e.g.\n"
-         "  armq-bench linear_w8a8 tokens=1,32 n=2048 k=2048 dialect=vllm-w8a8\n"
-         "\n"
-         "Results: on standard output; --benchmark_out=FILE.json writes JSON for the report. The\n"
-         "speed-up over bf16 and every note go to standard error.\n"
-         "Exit status: 0 all timed, 1 an answer was wrong, 2 usage, 3 nothing ran.\n");
+    puts(
+        "usage: armq-bench [options] [case ...] [--benchmark_* flags]\n"
+        "\n"
+        "Times kernels. Every case is first judged by the reference on some elements; a wrong\n"
+        "answer is an error and has no time.\n"
+        "\n"
+        "  --sweep NAME[,..]     cases of a sweep: perf/cases/NAME.sweep, else the conformance\n"
+        "                        sweep of that name, or the path of a file\n"
+        "  --provider NAME[,..]  a built-in provider or the path of a shared library (default:\n"
+        "                        every built-in kernel that this CPU runs)\n"
+        "  --threads N|all[,..]  instead of what the cases say; real threads, one on a core, at "
+        "most\n"
+        "                        the usable cores of one kind\n"
+        "  --memory MODE         warm: one copy of the weights, run again and again. cold: copies\n"
+        "                        that no cache holds take turns. warm,cold: both. auto (default):\n"
+        "                        cold for ops with weights and at most 16 tokens, else warm\n"
+        "  --cores KIND          on machines with several kinds of cores: 0, the fastest "
+        "(default),\n"
+        "                        1, ..., or all, one kind after the other\n"
+        "  --pairs N             interleaved repetitions for speed-up and noise (default 15; "
+        "under\n"
+        "                        emulation 0)\n"
+        "  --list                names of what would run, one a line\n"
+        "  --help                this text\n"
+        "\n"
+        "case: one argument, or op and key=value words, e.g.\n"
+        "  armq-bench linear_w8a8 tokens=1,32 n=2048 k=2048 dialect=vllm-w8a8\n"
+        "\n"
+        "Results: on standard output; --benchmark_out=FILE.json writes JSON for the report. The\n"
+        "speed-up over bf16 and every note go to standard error. perf/README.md explains them.\n"
+        "Exit status: 0 all timed, 1 an answer was wrong or a time is invalid (faster than the\n"
+        "measured peaks allow), 2 usage, 3 nothing ran, 4 timed, but too noisy to judge.\n");
     case_print_keys(stdout);
     puts("\nGoogle Benchmark's flags:");
     gbench_print_flags();

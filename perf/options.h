@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OPTIONS_MESSAGE = 384 };
+enum { OPTIONS_MESSAGE = 384, OPTIONS_ALL = -1 };
 
 typedef struct {
     char **sweeps; /* --sweep, in order */
@@ -15,8 +15,11 @@ typedef struct {
     int64_t line_count;
     char **providers; /* --provider; none: every built-in kernel that runs here */
     int64_t provider_count;
-    int32_t *threads; /* --threads; none: as each case says */
+    int32_t *threads; /* --threads; none: as each case says. OPTIONS_ALL: every core of the kind */
     int64_t thread_count;
+    bool warm, cold; /* --memory; neither: as bench_is_decode says */
+    int32_t kind;    /* --cores: of core_list; OPTIONS_ALL: one kind after the other */
+    int32_t pairs;   /* --pairs: interleaved repetitions; OPTIONS_ALL: the default */
     bool list, help;
     char **gbench; /* argv for Google Benchmark, [0] included, NULL-terminated */
     int gbench_count;

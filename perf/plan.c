@@ -11,6 +11,7 @@
 
 #include "conformance/providers.h"
 #include "harness/machine.h"
+#include "kernels/api/names.h"
 
 __attribute__((format(printf, 2, 3))) static bool fail(char message[PLAN_MESSAGE],
                                                        const char *format, ...) {
@@ -139,42 +140,102 @@ static bool add_entry(bench_plan *plan, const bench_entry *entry) {
     return true;
 }
 
+/* How a case is to be timed. */
+typedef struct {
+    const core_list *cores;
+    int32_t kind, threads; /* threads 0: as the case says */
+    bool cold;
+} variant;
+
+bool bench_is_decode(const armq_case *c) {
+    const armq_op op = c->desc.op;
+    return (armq_op_is_linear(op) || armq_op_is_gemm(op) || armq_op_is_moe(op)) &&
+           c->desc.tokens <= BENCH_DECODE_TOKENS;
+}
+
+int32_t bench_threads_most(const core_list *cores, int32_t kind) {
+    const int32_t count = cores->kinds[kind].count;
+    return count < machine()->cores ? count : machine()->cores;
+}
+
+static void name_entry(bench_entry *entry, const core_list *cores) {
+    char text[CASE_TEXT_MAX], kind[24] = "";
+    if (cores->kind_count > 1)
+        snprintf(kind, sizeof kind, "/kind%" PRId32, entry->kind);
+    snprintf(entry->name, sizeof entry->name, "%s/%s%s%s", entry->provider->name,
+             case_text(&entry->c, text), entry->cold ? "/cold" : "", kind);
+}
+
 /* One case as it stands: an entry, or a refusal. False: out of memory. */
 static bool add_case(bench_plan *plan, const armq_provider *provider, const armq_case *c,
-                     int64_t order) {
+                     const variant *v, int64_t order) {
     const machine_info *m = machine();
-    bench_entry entry = {.provider = provider, .c = *c, .order = order, .median = NAN};
+    const int32_t most = bench_threads_most(v->cores, v->kind);
+    bench_entry entry = {.provider = provider,
+                         .c = *c,
+                         .cold = v->cold,
+                         .kind = v->kind,
+                         .order = order,
+                         .median = NAN};
+    if (v->threads != 0)
+        entry.c.threads = v->threads == OPTIONS_ALL ? most : v->threads;
     armq_support support = {.size = sizeof support};
     char why[sizeof support.reason] = "";
     bind(&entry.c);
     if (!provider_runs_here(provider, m->features, why, sizeof why))
         return add_refusal(plan, provider->name, why, c);
-    if (c->threads > m->cores) {
-        snprintf(why, sizeof why, "%d threads on %d usable processors would not run at once",
-                 c->threads, m->cores);
+    if (entry.c.threads > most) {
+        snprintf(
+            why, sizeof why,
+            "%d threads on %d usable cores of kind %d (CPU quota respected) would not run at once",
+            entry.c.threads, most, v->kind);
         return add_refusal(plan, provider->name, why, c);
     }
     if (provider->query(&entry.c.desc, &support) != ARMQ_OK)
         return add_refusal(plan, provider->name, support.reason, c);
-    char text[CASE_TEXT_MAX];
-    snprintf(entry.name, sizeof entry.name, "%s/%s", provider->name, case_text(c, text));
+    name_entry(&entry, v->cores);
     snprintf(entry.kernel, sizeof entry.kernel, "%s", support.kernel);
     return add_entry(plan, &entry);
 }
 
+/* One case in the modes that are asked for. */
+static bool add_modes(bench_plan *plan, const armq_provider *provider, const bench_options *options,
+                      const armq_case *c, variant *v, int64_t order) {
+    const bool chosen = options->warm || options->cold, decode = bench_is_decode(c);
+    const bool modes[2] = {chosen ? options->warm : !decode, chosen ? options->cold : decode};
+    for (int cold = 0; cold < 2; cold++) {
+        v->cold = cold == 1;
+        if (modes[cold] && !add_case(plan, provider, c, v, order))
+            return false;
+    }
+    return true;
+}
+
+static bool add_variants(bench_plan *plan, const armq_provider *provider,
+                         const bench_options *options, const core_list *cores, const armq_case *c,
+                         int64_t order) {
+    const bool every = options->kind == OPTIONS_ALL;
+    variant v = {.cores = cores};
+    for (v.kind = every ? 0 : options->kind; v.kind < cores->kind_count; v.kind++) {
+        for (int64_t t = 0; t < options->thread_count || t == 0; t++) {
+            v.threads = options->thread_count > 0 ? options->threads[t] : 0;
+            if (!add_modes(plan, provider, options, c, &v, order))
+                return false;
+        }
+        if (!every)
+            break;
+    }
+    return true;
+}
+
 static bool add_provider(bench_plan *plan, const armq_provider *provider,
-                         const bench_options *options, char message[PLAN_MESSAGE]) {
+                         const bench_options *options, const core_list *cores,
+                         char message[PLAN_MESSAGE]) {
     case_list list = {.count = 0};
     bool ok = expand(provider, options, &list, message);
-    for (int64_t i = 0; ok && i < list.count; i++) {
-        armq_case c = list.items[i];
-        const int64_t variants = options->thread_count > 0 ? options->thread_count : 1;
-        for (int64_t t = 0; ok && t < variants; t++) {
-            if (options->thread_count > 0)
-                c.threads = options->threads[t];
-            ok = add_case(plan, provider, &c, i) || fail(message, "no memory for the plan");
-        }
-    }
+    for (int64_t i = 0; ok && i < list.count; i++)
+        ok = add_variants(plan, provider, options, cores, &list.items[i], i) ||
+             fail(message, "no memory for the plan");
     plan->dropped += list.dropped;
     case_list_free(&list);
     return ok;
@@ -183,7 +244,8 @@ static bool add_provider(bench_plan *plan, const armq_provider *provider,
 /* --- All providers ------------------------------------------------------------------------------
  */
 
-static bool add_named(bench_plan *plan, const bench_options *options, char message[PLAN_MESSAGE]) {
+static bool add_named(bench_plan *plan, const bench_options *options, const core_list *cores,
+                      char message[PLAN_MESSAGE]) {
     for (int64_t i = 0; i < options->provider_count; i++) {
         const char *spec = options->providers[i];
         char error[512];
@@ -196,21 +258,21 @@ static bool add_named(bench_plan *plan, const bench_options *options, char messa
                     "armq-bench: %s changed the floating-point control register when it was "
                     "loaded; it was set back\n",
                     spec);
-        if (!add_provider(plan, provider, options, message))
+        if (!add_provider(plan, provider, options, cores, message))
             return false;
     }
     return true;
 }
 
 /* The built-in kernels; reference and naive are there to judge, and are timed when asked for. */
-static bool add_kernels(bench_plan *plan, const bench_options *options,
+static bool add_kernels(bench_plan *plan, const bench_options *options, const core_list *cores,
                         char message[PLAN_MESSAGE]) {
     int64_t count;
     const armq_provider *const *builtin = providers_builtin(&count);
     for (int64_t i = 0; i < count; i++) {
         if (builtin[i] == &reference_provider || builtin[i] == &naive_provider)
             continue;
-        if (!add_provider(plan, builtin[i], options, message))
+        if (!add_provider(plan, builtin[i], options, cores, message))
             return false;
     }
     return true;
@@ -231,10 +293,14 @@ static void sort_entries(bench_plan *plan) {
     qsort(plan->entries, (size_t)plan->count, sizeof *plan->entries, by_order);
 }
 
-bool bench_plan_build(bench_plan *plan, const bench_options *options, char message[PLAN_MESSAGE]) {
+bool bench_plan_build(bench_plan *plan, const bench_options *options, const core_list *cores,
+                      char message[PLAN_MESSAGE]) {
     *plan = (bench_plan){.count = 0};
-    const bool ok = options->provider_count > 0 ? add_named(plan, options, message)
-                                                : add_kernels(plan, options, message);
+    if (options->kind >= cores->kind_count)
+        return fail(message, "--cores %d: this machine has %d kinds of usable cores, from 0",
+                    options->kind, cores->kind_count);
+    const bool ok = options->provider_count > 0 ? add_named(plan, options, cores, message)
+                                                : add_kernels(plan, options, cores, message);
     if (ok && plan->count > 0)
         sort_entries(plan);
     return ok;
@@ -263,11 +329,6 @@ void bench_plan_print_refusals(const bench_plan *plan, FILE *out) {
 /* --- Entries ------------------------------------------------------------------------------------
  */
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 bool bench_entry_add(bench_entry *entry, double seconds) {
     const int64_t n = entry->repetitions + 1;
     double *grown = realloc(entry->seconds, (size_t)n * sizeof *grown);
@@ -276,8 +337,7 @@ bool bench_entry_add(bench_entry *entry, double seconds) {
     entry->seconds = grown;
     grown[n - 1] = seconds;
     entry->repetitions = n;
-    qsort(grown, (size_t)n, sizeof *grown, ascending);
-    entry->median = n % 2 == 1 ? grown[n / 2] : (grown[n / 2 - 1] + grown[n / 2]) / 2;
+    entry->median = stats_quantile(grown, n, 0.5);
     return true;
 }
 

@@ -113,7 +113,7 @@ static void bound_threads_stay(void **state) {
     assert_non_null(pool);
     assert_false(thread_pool_bind(pool, cpus, 1)); /* fewer processors than threads */
     assert_true(thread_pool_bind(pool, cpus, 2));
-    assert_true(core_bind_self(last));
+    assert_true(core_bind_self(&last, 1));
     int seen[16];
     const armq_threads threads = thread_pool_threads(pool, 2);
     threads.run(threads.ctx, 16, note_cpu, seen);
@@ -128,7 +128,8 @@ static void bound_threads_stay(void **state) {
 
 static void impossible_processor(void **state) {
     (void)state;
-    assert_false(core_bind_self(1 << 15));
+    const int32_t none = 1 << 15;
+    assert_false(core_bind_self(&none, 1));
 }
 
 int main(void) {

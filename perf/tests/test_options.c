@@ -47,6 +47,23 @@ static void all_options(void **state) {
     bench_options_free(&o);
 }
 
+static void evidence(void **state) {
+    (void)state;
+    bench_options o;
+    assert_true(PARSE(&o, "--sweep", "quick"));
+    assert_true(!o.warm && !o.cold && o.kind == 0 && o.pairs == OPTIONS_ALL);
+    bench_options_free(&o);
+    assert_true(PARSE(&o, "--sweep", "quick", "--threads", "1,all,2", "--memory=warm,cold",
+                      "--cores", "all", "--pairs", "7"));
+    assert_int_equal(o.thread_count, 3);
+    assert_true(o.threads[0] == 1 && o.threads[1] == OPTIONS_ALL && o.threads[2] == 2);
+    assert_true(o.warm && o.cold && o.kind == OPTIONS_ALL && o.pairs == 7);
+    bench_options_free(&o);
+    assert_true(PARSE(&o, "--sweep", "quick", "--memory", "cold", "--cores=1", "--memory=auto"));
+    assert_true(!o.warm && !o.cold && o.kind == 1);
+    bench_options_free(&o);
+}
+
 /* A case as one argument, and as words that the shell split. */
 static void case_lines(void **state) {
     (void)state;
@@ -67,6 +84,13 @@ static void refusals(void **state) {
     REFUSED("empty entry", "--provider", "i8mm,,neon");
     REFUSED("numbers from 1 to", "--threads", "0");
     REFUSED("numbers from 1 to", "--threads", "2x");
+    REFUSED("numbers from 1 to", "--threads", "2,");
+    REFUSED("numbers from 1 to", "--threads", "alle");
+    REFUSED("--memory 'hot'", "--memory", "hot");
+    REFUSED("--memory 'warm,hot'", "--memory", "warm,hot");
+    REFUSED("--cores 'big'", "--cores", "big");
+    REFUSED("--cores '-1'", "--cores", "-1");
+    REFUSED("--pairs '1001'", "--pairs", "1001");
     REFUSED("numbers from 1 to", "--threads", "99999999999999999999");
     REFUSED("a case starts with an op", "tokens=1");
 }
@@ -74,6 +98,7 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest options[] = {
         cmocka_unit_test(all_options),
+        cmocka_unit_test(evidence),
         cmocka_unit_test(case_lines),
         cmocka_unit_test(refusals),
     };
