@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -39,37 +40,54 @@ class Entry : public benchmark::Fixture {
     void *arg_;
 };
 
-/* Shows results as Google Benchmark would, and tells the caller about each. */
-class Observer : public benchmark::BenchmarkReporter {
-  public:
-    using Each = void (*)(void *ctx, const gbench_result *result);
+using Run = benchmark::BenchmarkReporter::Run;
 
-    Observer(Each each, void *ctx)
-        : each_(each), ctx_(ctx), display_(benchmark::CreateDefaultDisplayReporter()) {}
+gbench_observer watching; /* of the run that goes on */
+
+gbench_result result_of(const Run &run) {
+    return {
+        run.run_name.function_name.c_str(),
+        run.error_occurred ? run.error_message.c_str() : nullptr,
+        run.run_type == Run::RT_Aggregate ? run.aggregate_name.c_str() : nullptr,
+        run.GetAdjustedRealTime() / benchmark::GetTimeUnitMultiplier(run.time_unit),
+    };
+}
+
+std::vector<Run> vetted(std::vector<Run> runs) {
+    for (Run &run : runs) {
+        const gbench_result result = result_of(run);
+        const char *message = run.error_occurred ? nullptr : watching.vet(watching.ctx, &result);
+        if (message == nullptr)
+            continue;
+        run.error_occurred = true;
+        run.error_message = message;
+        run.real_accumulated_time = run.cpu_accumulated_time = 0; /* the file would show it */
+        run.counters.clear();
+    }
+    return runs;
+}
+
+/* Shows results as Google Benchmark would, and tells the caller about each. */
+class Display : public benchmark::BenchmarkReporter {
+  public:
+    Display() : display_(benchmark::CreateDefaultDisplayReporter()) {}
 
     bool ReportContext(const Context &context) override { return display_->ReportContext(context); }
 
-    void ReportRuns(const std::vector<Run> &runs) override {
+    void ReportRuns(const std::vector<Run> &reported) override {
+        const std::vector<Run> runs = vetted(reported);
         display_->ReportRuns(runs);
         for (const Run &run : runs) {
             if (run.run_type == Run::RT_Aggregate && run.aggregate_unit != benchmark::kTime)
                 continue;
-            const double per_second = benchmark::GetTimeUnitMultiplier(run.time_unit);
-            const gbench_result result = {
-                run.run_name.function_name.c_str(),
-                run.error_occurred ? run.error_message.c_str() : nullptr,
-                run.run_type == Run::RT_Aggregate ? run.aggregate_name.c_str() : nullptr,
-                run.GetAdjustedRealTime() / per_second,
-            };
-            each_(ctx_, &result);
+            const gbench_result result = result_of(run);
+            watching.each(watching.ctx, &result);
         }
     }
 
     void Finalize() override { display_->Finalize(); }
 
   private:
-    Each each_;
-    void *ctx_;
     benchmark::BenchmarkReporter *display_; /* Google Benchmark keeps it for the whole process */
 };
 
@@ -78,6 +96,8 @@ template <class Reporter> class File : public Reporter {
   public:
     template <class... Options>
     explicit File(bool *lost, Options... options) : Reporter(options...), lost_(lost) {}
+
+    void ReportRuns(const std::vector<Run> &runs) override { Reporter::ReportRuns(vetted(runs)); }
 
     void Finalize() override {
         Reporter::Finalize();
@@ -154,11 +174,12 @@ void gbench_initialize(int *argc, char **argv) {
 
 void gbench_print_flags(void) { benchmark::PrintDefaultHelp(); }
 
-int64_t gbench_run(void (*each)(void *ctx, const gbench_result *result), void *ctx) {
-    Observer observer(each, ctx);
+int64_t gbench_run(const gbench_observer *observer) {
+    Display display;
+    watching = *observer;
     bool lost = false;
     const std::unique_ptr<benchmark::BenchmarkReporter> file = new_file(&lost);
-    const std::size_t matched = benchmark::RunSpecifiedBenchmarks(&observer, file.get());
+    const std::size_t matched = benchmark::RunSpecifiedBenchmarks(&display, file.get());
     benchmark::Shutdown();
     return lost ? -1 : static_cast<int64_t>(matched);
 }

@@ -42,10 +42,19 @@ typedef struct {
     double seconds;       /* wall time per iteration */
 } gbench_result;
 
-/* Runs (or lists) what --benchmark_filter matches. Returns how many benchmarks matched. `each` is
- * called for every line of the results as it is shown. -1: the file of --benchmark_out could not be
- * written. */
-int64_t gbench_run(void (*each)(void *ctx, const gbench_result *result), void *ctx);
+/* What is done with every line of the results before it is shown and written. vet, which may be
+ * called several times for a line, returns NULL or a message that turns the line into an error:
+ * then neither time nor counters are given. It stands until the next call. each is called once,
+ * with that error in place. */
+typedef struct {
+    const char *(*vet)(void *ctx, const gbench_result *result);
+    void (*each)(void *ctx, const gbench_result *result);
+    void *ctx;
+} gbench_observer;
+
+/* Runs (or lists) what --benchmark_filter matches. Returns how many benchmarks matched. -1: the
+ * file of --benchmark_out could not be written. */
+int64_t gbench_run(const gbench_observer *observer);
 
 #ifdef __cplusplus
 }

@@ -10,12 +10,13 @@
 #include "conformance/version.h"
 #include "harness/machine.h"
 #include "perf/counts.h"
+#include "perf/fingerprint.h"
 #include "perf/gbench.h"
+#include "perf/peak_table.h"
 #include "perf/plan.h"
 #include "perf/run.h"
 #include "perf/speedup.h"
-
-enum { EXIT_TIMED = 0, EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_NOTHING = 3 };
+#include "perf/verdict.h"
 
 static const char emulated_note[] =
     "armq-bench: emulated (%s): times below are those of the emulator, NOT performance;\n"
@@ -45,27 +46,39 @@ static void context_value(const char *key, const json_t *value) {
     }
 }
 
-static void set_context(void) {
-    json_t *info = machine_json();
+static void context_object(json_t *object) {
     const char *key;
     json_t *value;
-    json_object_foreach(info, key, value) context_value(key, value);
-    json_decref(info);
+    json_object_foreach(object, key, value) context_value(key, value);
+    json_decref(object);
+}
+
+/* As text in one value, which a report can parse. */
+static void context_peaks(const peak_table *table) {
+    const bool emulated = machine()->emulated;
+    json_t *all = peak_table_json(table, emulated ? "emulated " : "");
+    char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    gbench_context(emulated ? "armq_emulated_peaks" : "armq_peaks", text != NULL ? text : "");
+    free(text);
+    json_decref(all);
+}
+
+/* Takes the fingerprint over. */
+static void set_context(json_t *fingerprint, const peak_table *table, int64_t cold_bytes) {
+    char cold[160];
+    context_object(machine_json());
+    context_object(fingerprint);
+    context_peaks(table);
     gbench_context("armq_version", ARMQ_VERSION);
     gbench_context("time_is_performance", machine()->emulated ? "false" : "true");
     gbench_context("armq_memory", "warm: one copy of weights, x and y, used again by every run");
+    snprintf(cold, sizeof cold,
+             "copies of the weights take turns: more than %lld distinct bytes; x and y stay warm",
+             (long long)cold_bytes);
+    gbench_context("armq_memory_cold", cold);
+    gbench_context("armq_binding", "one thread per core, cores of one kind");
     gbench_context("armq_bytes", bench_bytes_definition);
     gbench_context("armq_weight_bytes", bench_weight_bytes_definition);
-}
-
-static void note_result(void *ctx, const gbench_result *result) {
-    bench_entry *entry = bench_plan_find(ctx, result->name);
-    if (entry == NULL || result->repeated != NULL)
-        return;
-    if (result->error != NULL)
-        entry->failed = true;
-    else if (!bench_entry_add(entry, result->seconds))
-        fprintf(stderr, "armq-bench: no memory to keep the time of %s\n", result->name);
 }
 
 static int usage(const char *message) {
@@ -127,49 +140,129 @@ static void ended_early(void) {
     _exit(EXIT_WRONG);
 }
 
-static int time_all(bench_plan *plan) {
-    set_context();
+/* Distinct bytes of weights that no cache holds. Four times the last-level caches: of twice their
+ * size, caches with random replacement still serve a fifth. Under emulation only the plumbing
+ * counts.
+ */
+static int64_t cold_bytes_of(const core_list *cores) {
+    enum { ASSUMED = 64 << 20 };
+    int64_t most = 0;
+    for (int32_t k = 0; k < cores->kind_count; k++)
+        most = cores->kinds[k].llc > most ? cores->kinds[k].llc : most;
+    if (most == 0) {
+        fprintf(stderr, "armq-bench: the last-level cache is not known, %d MiB are assumed\n",
+                ASSUMED >> 20);
+        most = ASSUMED;
+    }
+    return (machine()->emulated ? 2 : 4) * most;
+}
+
+static void look_at_load(bench_verdict *verdict, int32_t threads) {
+    const int32_t online = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    if (verdict->load[0] == '\0')
+        noise_load_quiet(fingerprint_load(""), threads, online, verdict->load);
+}
+
+static int32_t most_threads(const bench_plan *plan) {
+    int32_t most = 1;
+    for (int64_t i = 0; i < plan->count; i++)
+        most = plan->entries[i].c.threads > most ? plan->entries[i].c.threads : most;
+    return most;
+}
+
+static bool measure_peaks(peak_table *table, const bench_plan *plan, const core_list *cores,
+                          int64_t memory) {
+    const machine_info *m = machine();
+    char why[PEAKS_WHY];
+    const peak_table_setup setup = {.cores = cores,
+                                    .features = m->features,
+                                    .l1 = m->l1,
+                                    .l2 = m->l2,
+                                    .memory = memory,
+                                    .seconds = m->emulated ? 1e-3 : 20e-3,
+                                    .repeats = m->emulated ? 1 : 7};
+    if (!peak_table_measure(table, plan, &setup, why)) {
+        fprintf(stderr, "armq-bench: the peaks cannot be measured: %s\n", why);
+        return false;
+    }
+    peak_table_print(table, m->emulated ? "emulated " : "", m->features, stderr);
+    return true;
+}
+
+static int run_all(bench_verdict *verdict, const bench_run_setup *setup) {
+    bench_plan *plan = setup->plan;
+    const gbench_observer observer = {verdict_vet, verdict_note, verdict};
+    bench_run_start(setup);
     for (int64_t i = 0; i < plan->count; i++)
         gbench_register(plan->entries[i].name, bench_run_entry, &plan->entries[i]);
     atexit(ended_early);
     timing = true;
-    const int64_t matched = plan->count > 0 ? gbench_run(note_result, plan) : 0;
+    const int64_t matched = gbench_run(&observer);
     bench_run_close();
     timing = false;
     if (matched < 0) {
         fputs("armq-bench: the file of --benchmark_out cannot be written\n", stderr);
         return EXIT_WRONG;
     }
-    if (matched == 0) {
-        fputs("armq-bench: nothing ran\n", stderr);
+    if (matched == 0)
         return EXIT_NOTHING;
-    }
+    look_at_load(verdict, 0); /* the load has this process in it by now */
     if (!machine()->emulated)
         speedup_print(plan, stderr);
-    int64_t failed = 0;
-    for (int64_t i = 0; i < plan->count; i++)
-        failed += plan->entries[i].failed;
-    if (failed == 0)
-        return EXIT_TIMED;
-    fprintf(stderr, "armq-bench: %lld without a time, see the errors above\n", (long long)failed);
-    return EXIT_WRONG;
+    return verdict_print(verdict, stderr);
 }
 
-static int bench(const bench_options *options) {
+static int time_all(bench_plan *plan, const bench_options *options, const core_list *cores) {
+    bench_verdict verdict = {.plan = plan, .emulated = machine()->emulated};
+    bench_run_setup setup = {.plan = plan,
+                             .subject = {.cores = cores, .cold_bytes = cold_bytes_of(cores)},
+                             .pairs = options->pairs,
+                             .seconds = machine()->emulated ? 0 : 10e-3};
+    peak_table table = {.count = 0};
+    json_t *fingerprint = fingerprint_json(cores, ""); /* before threads are bound */
+    int status = plan->count > 0 ? EXIT_WRONG : EXIT_NOTHING;
+    if (setup.pairs == OPTIONS_ALL)
+        setup.pairs = machine()->emulated ? 0 : 15;
+    look_at_load(&verdict, most_threads(plan));
+    if (plan->count > 0 && measure_peaks(&table, plan, cores, setup.subject.cold_bytes)) {
+        set_context(json_incref(fingerprint), &table, setup.subject.cold_bytes);
+        setup.peaks = &table;
+        status = run_all(&verdict, &setup);
+    }
+    json_decref(fingerprint);
+    peak_table_free(&table);
+    if (status == EXIT_NOTHING)
+        fputs("armq-bench: nothing ran\n", stderr);
+    return status;
+}
+
+static int plan_and_time(const bench_options *options, const core_list *cores) {
     static bench_plan plan;
     char message[PLAN_MESSAGE];
-    int status = initialize(options);
-    if (status != EXIT_TIMED)
-        return status;
-    if (!bench_plan_build(&plan, options, message)) {
+    if (!bench_plan_build(&plan, options, cores, message)) {
         bench_plan_free(&plan);
         return usage(message);
     }
     if (machine()->emulated)
         fprintf(stderr, emulated_note, machine()->cpu);
     bench_plan_print_refusals(&plan, stderr);
-    status = options->list ? list(&plan) : time_all(&plan);
+    const int status = options->list ? list(&plan) : time_all(&plan, options, cores);
     bench_plan_free(&plan);
+    return status;
+}
+
+static int bench(const bench_options *options) {
+    core_list cores;
+    int status = initialize(options);
+    if (status != EXIT_TIMED)
+        return status;
+    if (core_list_read(&cores)) {
+        status = plan_and_time(options, &cores);
+    } else {
+        fputs("armq-bench: the usable cores cannot be found out\n", stderr);
+        status = EXIT_WRONG;
+    }
+    core_list_free(&cores);
     return status;
 }
 

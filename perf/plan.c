@@ -147,10 +147,13 @@ typedef struct {
     bool cold;
 } variant;
 
-bool bench_is_decode(const armq_case *c) {
+static bool has_weights(const armq_case *c) {
     const armq_op op = c->desc.op;
-    return (armq_op_is_linear(op) || armq_op_is_gemm(op) || armq_op_is_moe(op)) &&
-           c->desc.tokens <= BENCH_DECODE_TOKENS;
+    return armq_op_is_linear(op) || armq_op_is_gemm(op) || armq_op_is_moe(op);
+}
+
+bool bench_is_decode(const armq_case *c) {
+    return has_weights(c) && c->desc.tokens <= BENCH_DECODE_TOKENS;
 }
 
 int32_t bench_threads_most(const core_list *cores, int32_t kind) {
@@ -191,6 +194,8 @@ static bool add_case(bench_plan *plan, const armq_provider *provider, const armq
             entry.c.threads, most, v->kind);
         return add_refusal(plan, provider->name, why, c);
     }
+    if (v->cold && !has_weights(c))
+        return add_refusal(plan, provider->name, "there are no weights that could be cold", c);
     if (provider->query(&entry.c.desc, &support) != ARMQ_OK)
         return add_refusal(plan, provider->name, support.reason, c);
     name_entry(&entry, v->cores);

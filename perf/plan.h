@@ -23,6 +23,7 @@ typedef struct {
     bool cold;       /* weights from memory */
     int32_t kind;    /* of cores */
     bool failed;
+    char invalid[160]; /* why its times are no times; "": they are */
     bench_bound bound;
     stats_ratio speedup; /* pairs 0: none */
     const char *baseline_provider, *baseline_kernel;

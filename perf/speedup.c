@@ -28,18 +28,16 @@ static bool same_problem(const armq_case *a, const armq_case *b) {
            x->in == y->in && x->out == y->out && a->threads == b->threads;
 }
 
-static bool timed(const bench_entry *entry) { return !entry->failed && entry->median > 0; }
-
 const bench_entry *speedup_baseline(const bench_plan *plan, const bench_entry *entry) {
     static const char *const providers[] = {"bf16", "neon"};
     armq_op op;
-    if (!timed(entry) || !baseline_op(entry->c.desc.op, &op))
+    if (!baseline_op(entry->c.desc.op, &op))
         return NULL;
     for (size_t p = 0; p < sizeof providers / sizeof *providers; p++)
         for (int64_t i = 0; i < plan->count; i++) {
             const bench_entry *other = &plan->entries[i];
-            if (timed(other) && other->c.desc.op == op &&
-                strcmp(other->provider->name, providers[p]) == 0 &&
+            if (!other->failed && other->c.desc.op == op && other->cold == entry->cold &&
+                other->kind == entry->kind && strcmp(other->provider->name, providers[p]) == 0 &&
                 same_problem(&entry->c, &other->c))
                 return other;
         }
@@ -50,18 +48,20 @@ int64_t speedup_print(const bench_plan *plan, FILE *out) {
     int64_t shown = 0;
     for (int64_t i = 0; i < plan->count; i++) {
         const bench_entry *entry = &plan->entries[i];
-        const bench_entry *base = speedup_baseline(plan, entry);
-        if (base == NULL)
+        const stats_ratio *r = &entry->speedup;
+        if (r->pairs == 0 || entry->failed)
             continue;
         if (shown++ == 0)
-            fputs("\nSpeed-up over bf16: ratio of median times, not paired, no confidence interval "
-                  "(repetitions: --benchmark_repetitions)\n",
-                  out);
-        fprintf(out,
-                "  %6.2fx  %s: %.6g us (%" PRId64
-                " repetitions); bf16 op on %s (%s): %.6g us (%" PRId64 " repetitions)\n",
-                base->median / entry->median, entry->name, entry->median * 1e6, entry->repetitions,
-                base->provider->name, base->kernel, base->median * 1e6, base->repetitions);
+            fputs(
+                "\nSpeed-up over bf16: interleaved pairs of repetitions in one process, geometric "
+                "mean and 95 % confidence interval\n",
+                out);
+        if (entry->noisy[0] != '\0')
+            fprintf(out, "  too noisy to judge  %s: %s\n", entry->name, entry->noisy);
+        else
+            fprintf(out, "  %6.2fx [%.2f, %.2f]  %s over %s (%s), %" PRId64 " pairs\n", r->ratio,
+                    r->low, r->high, entry->name, entry->baseline_provider, entry->baseline_kernel,
+                    r->pairs);
     }
     return shown;
 }

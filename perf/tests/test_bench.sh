@@ -22,7 +22,8 @@ expect() {
     fi
 }
 
-expect 0 "neon/$small seed=1/real_time" "$small" --provider neon "$fast"
+expect 0 "neon/$small seed=1/cold/real_time" "$small" --provider neon "$fast"
+expect 0 "neon/$small seed=1/real_time" "$small" --provider neon "$fast" --memory warm
 expect 0 "neon/$small seed=1" linear_w8a8 tokens=2 n=16 k=32 --provider neon --list
 expect 0 'threads=2' "$small" --provider neon --threads 2 "$fast"
 expect 1 'wrong answer, so no time' "$small bias=f32" "$fast" \
@@ -58,13 +59,26 @@ for arguments in "--list" "$fast"; do
     fi
 done
 ARMQ_CPU=cortex-a72 expect 3 'the CPU lacks' "$small" --provider i8mm
+ARMQ_CPU=cortex-a72 expect 0 'peak of SMMLA skipped: the CPU lacks i8mm' "$small" --provider neon "$fast"
+expect 2 "--memory 'hot'" "$small" --memory hot
+expect 2 'kinds of usable cores' "$small" --cores 9
+expect 3 'no weights that could be cold' 'quantize tokens=2 k=32' --provider neon --memory cold
+expect 0 'emulated pairs=3' "$small" 'linear_bf16 tokens=2 n=16 k=32' --provider neon,bf16 --pairs 3 "$fast"
+expect 0 'noise verdict: none' "$small" --provider neon "$fast" --threads 1,all
+# Affinity is respected: on one processor there is one thread.
+first=$(awk '/^Cpus_allowed_list/ { split($2, f, "[-,]"); print f[1] }' /proc/self/status)
+bound=$bench
+bench=taskset
+expect 3 '2 threads on 1 usable cores' -c "$first" "$bound" "$small" --provider neon --threads 2
+expect 0 "armq_affinity: $first" -c "$first" "$bound" "$small" --provider neon --threads all "$fast"
+bench=$bound
 
 # A CPU name in the environment means QEMU, on Arm machines too.
 export ARMQ_CPU=max
 expect 0 'NOT performance' --sweep quick "$fast" --benchmark_repetitions=2 \
     --benchmark_out="$out/bench.json"
-if grep -qi 'speed-up over' "$out/log"; then
-    echo "an emulated run speaks of a speed-up"
+if grep -qiE 'speed-up over|[0-9]x \[|% of peak|% of the measured' "$out/log"; then
+    echo "an emulated run speaks of a speed-up or a share of a peak"
     failures=$((failures + 1))
 fi
 /usr/bin/python3 - "$out/bench.json" <<'END' || failures=$((failures + 1))
@@ -79,11 +93,23 @@ assert context["armq_cpu"] == "max" and "i8mm" in context["armq_features"], cont
 rows = [row for row in data["benchmarks"] if row["run_type"] == "iteration"]
 assert {row["run_name"].split("/")[0] for row in rows} == {"neon", "dotprod", "i8mm", "bf16"}
 weights = {row["run_name"]: row.get("weight bytes/token") for row in rows}
-decode = " tokens=1 n=256 k=512{} seed=1/real_time"
+decode = " tokens=1 n=256 k=512{} seed=1/cold/real_time"
 bf16 = weights["bf16/linear_bf16" + decode.format("")]
 assert bf16 / weights["i8mm/linear_w8a8" + decode.format("")] >= 1.95, weights
 assert bf16 / weights["i8mm/linear_w4a8" + decode.format(" group_size=128")] >= 3.6, weights
+for key in ("midr", "hwcap", "hwcap2", "l1", "l2", "llc", "governor", "kernel", "compiler", "affinity",
+            "cpuset", "cpu_quota", "load", "core_kinds", "huge_pages", "cores"):
+    assert context["armq_" + key], key
+assert "armq_peaks" not in context, context
+for peaks in json.loads(context["armq_emulated_peaks"]):
+    rates = {name: value for name, value in peaks.items() if name not in ("kind", "threads")}
+    assert len(rates) == 10 and all(name.startswith("emulated ") for name in rates), peaks
+    assert min(rates.values()) > 0, peaks
 for row in rows:
+    assert not {"% of peak", "speed-up", "spread %"} & set(row), row
+    cold = "/cold/" in row["run_name"]
+    assert cold == (" tokens=1 " in row["run_name"]) == ("; cold, " in row["label"]), row
+    assert not cold or row["cold bytes"] > 2 * int(context["armq_llc"]), row
     assert ("weight bytes/token" in row) == ("quantize" not in row["run_name"]), row
     assert "MAC/s" not in row and "bytes/s" not in row and "tokens/s" not in row, row
     assert row["emulated tokens/s"] > 0 and "not performance" in row["label"], row

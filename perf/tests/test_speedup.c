@@ -49,7 +49,6 @@ static void baselines(void **state) {
         entry("bf16/a", &bf16, ARMQ_OP_LINEAR_BF16, 1, 32, 5e-6),
         entry("i8mm/b", &i8mm, ARMQ_OP_LINEAR_W8A8, 2, 32, 2e-6), /* other tokens: none */
         entry("i8mm/c", &i8mm, ARMQ_OP_GEMM_S8S8S32, 1, 32, 2e-6),
-        entry("i8mm/d", &i8mm, ARMQ_OP_LINEAR_W8A8, 1, 32, 0), /* not timed */
     };
     bench_plan plan = {.entries = entries, .count = sizeof entries / sizeof *entries};
     assert_ptr_equal(speedup_baseline(&plan, &entries[0]), &entries[3]);
@@ -57,30 +56,47 @@ static void baselines(void **state) {
         assert_null(speedup_baseline(&plan, &entries[i]));
     entries[3].failed = true; /* the f32 fallback is the next choice, the naive provider never */
     assert_ptr_equal(speedup_baseline(&plan, &entries[0]), &entries[2]);
+    entries[2].cold = true; /* cold is compared with cold, a big core with a big core */
+    assert_null(speedup_baseline(&plan, &entries[0]));
+    entries[2].cold = false;
+    entries[2].kind = 1;
+    assert_null(speedup_baseline(&plan, &entries[0]));
+    entries[2].kind = 0;
     entries[2].c.threads = 2;
     assert_null(speedup_baseline(&plan, &entries[0]));
     for (int i = 0; i < plan.count; i++)
         free(entries[i].seconds);
 }
 
-/* 5 us against 2 us. */
+/* 2.5 times; one too noisy to judge; one whose answer was wrong, or that is invalid. */
 static void printed(void **state) {
     (void)state;
     bench_entry entries[] = {
         entry("i8mm/a", &i8mm, ARMQ_OP_LINEAR_W8A8, 1, 32, 2e-6),
+        entry("i8mm/b", &i8mm, ARMQ_OP_LINEAR_W8A8, 2, 32, 2e-6),
+        entry("i8mm/c", &i8mm, ARMQ_OP_LINEAR_W8A8, 3, 32, 2e-6),
         entry("bf16/a", &bf16, ARMQ_OP_LINEAR_BF16, 1, 32, 5e-6),
     };
-    const bench_plan plan = {.entries = entries, .count = 2};
+    for (int i = 0; i < 3; i++) {
+        entries[i].speedup = (stats_ratio){2.5, 2.4, 2.625, 15};
+        entries[i].baseline_provider = "bf16";
+        entries[i].baseline_kernel = "bf16_kernel";
+    }
+    snprintf(entries[1].noisy, NOISE_WHY, "noisy: migrated 3 times");
+    entries[2].failed = true;
+    const bench_plan plan = {.entries = entries, .count = 4};
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(speedup_print(&plan, out), 1);
+    assert_int_equal(speedup_print(&plan, out), 2);
     fclose(out);
-    assert_non_null(strstr(text, "not paired"));
-    assert_non_null(strstr(text, "2.50x  i8mm/a: 2 us (1 repetitions); bf16 op on bf16 "
-                                 "(bf16_kernel): 5 us (1 repetitions)\n"));
+    assert_non_null(strstr(text, "interleaved pairs"));
+    assert_non_null(
+        strstr(text, "    2.50x [2.40, 2.62]  i8mm/a over bf16 (bf16_kernel), 15 pairs\n"));
+    assert_non_null(strstr(text, "  too noisy to judge  i8mm/b: noisy: migrated 3 times\n"));
+    assert_null(strstr(text, "i8mm/c"));
     free(text);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 4; i++)
         free(entries[i].seconds);
 }
 
