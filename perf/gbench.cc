@@ -53,10 +53,17 @@ gbench_result result_of(const Run &run) {
     };
 }
 
+const char *vet(const Run &run) {
+    const gbench_result result = result_of(run);
+    return run.error_occurred ? nullptr : watching.vet(watching.ctx, &result);
+}
+
+/* All are looked at before any is changed: one bad repetition may condemn the others. */
 std::vector<Run> vetted(std::vector<Run> runs) {
+    for (const Run &run : runs)
+        vet(run);
     for (Run &run : runs) {
-        const gbench_result result = result_of(run);
-        const char *message = run.error_occurred ? nullptr : watching.vet(watching.ctx, &result);
+        const char *message = vet(run);
         if (message == nullptr)
             continue;
         run.error_occurred = true;

@@ -44,8 +44,8 @@ typedef struct {
 
 /* What is done with every line of the results before it is shown and written. vet, which may be
  * called several times for a line, returns NULL or a message that turns the line into an error:
- * then neither time nor counters are given. It stands until the next call. each is called once,
- * with that error in place. */
+ * its time is 0 then, and it has no counters. The message stands until the next call. each is
+ * called once, with that error in place. */
 typedef struct {
     const char *(*vet)(void *ctx, const gbench_result *result);
     void (*each)(void *ctx, const gbench_result *result);

@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 from dataclasses import dataclass, field
 
 STATUSES = ("passed", "failed", "skipped", "waived", "crashed")
@@ -52,6 +53,14 @@ class BenchRow:
     error: str  # None, or why there is no time
     seconds: list  # per run, one for each repetition
     counters: dict
+    memory: str = "warm"  # or "cold": weights from memory
+    kind: str = ""  # of cores, on machines with several
+
+    @property
+    def title(self):
+        """The case and how it was timed."""
+        return " ".join(filter(None, (self.case, self.memory if self.memory == "cold" else "",
+                                      self.kind)))
 
 
 @dataclass
@@ -260,17 +269,22 @@ _ROW_KEYS = {"family_index", "per_family_instance_index", "repetitions", "repeti
              "threads", "iterations", "real_time", "cpu_time"}
 
 
+_MODES = re.compile(r"(.*?)(?:/(cold))?(?:/(kind\d+))?", re.DOTALL)
+
+
 def _bench_row(where, row):
     if not isinstance(row, dict) or not isinstance(row.get("run_name"), str):
         raise LoadError(f"{where}: a benchmark without 'run_name'")
     name = row["run_name"].removesuffix("/real_time")
     provider, slash, case = name.partition("/")
+    case, memory, kind = _MODES.fullmatch(case).groups()
     if not slash or not case.strip():
         raise LoadError(f"{where}: benchmark '{name}' is not named PROVIDER/CASE")
     counters = {key: number(value) for key, value in row.items()
                 if key not in _ROW_KEYS and math.isfinite(number(value))}
     error = row.get("error_message", "no reason given") if row.get("error_occurred") else None
-    return BenchRow(provider, case, str(row.get("label", "")), error, [], counters)
+    return BenchRow(provider, case, str(row.get("label", "")), error, [], counters,
+                    "cold" if memory else "warm", kind or "")
 
 
 def _row_seconds(where, row):
@@ -298,7 +312,7 @@ def load_bench(path):
     for i, row in enumerate(data["benchmarks"]):
         where = f"{path}: benchmarks[{i}]"
         parsed = _bench_row(where, row)
-        key = parsed.provider, parsed.case
+        key = parsed.provider, parsed.title
         aggregate = row.get("run_type") == "aggregate"
         if aggregate and row.get("aggregate_name") != "median":
             continue

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from statistics import median
 
+from reports import evidence
 from reports.load import HISTOGRAM_BINS, STATUSES, case_fields, number, weight_kind, weights_of
 
 SAMPLED = re.compile(r"\bsample=[1-9]")
@@ -343,6 +344,8 @@ class Speedup:
     tokens: int
     ratio: float
     baseline: str  # provider and kernel
+    low: float = None  # 95 % confidence interval of a paired ratio
+    high: float = None
 
 
 def problem_key(fields):
@@ -357,7 +360,7 @@ def baselines(bench):
             fields = case_fields(row.case)
             timed = row.seconds and not row.error
             if row.provider == provider and timed and fields["op"].endswith("_bf16"):
-                found[fields["op"], problem_key(fields)] = row
+                found[fields["op"], problem_key(fields), row.memory, row.kind] = row
     return found
 
 
@@ -371,8 +374,9 @@ def layer_of(fields):
 
 
 def speedups(bench):
-    """Ratio of median times over the bf16 row of the same problem. Empty unless the file says
-    that its times are performance."""
+    """Over the bf16 row of the same problem: the paired ratio that armq-bench measured, of files
+    without one the ratio of median times. Empty unless the file says that its times are
+    performance; rows too noisy to judge are left out."""
     if not bench.time_is_performance:
         return []
     base, found = baselines(bench), []
@@ -381,15 +385,20 @@ def speedups(bench):
         op = fields["op"]
         if not row.seconds or row.error or not op.endswith(("_w8a8", "_w4a8")):
             continue
-        other = base.get((op[:-4] + "bf16", problem_key(fields)))
-        if other is None or median(row.seconds) <= 0:
+        other = base.get((op[:-4] + "bf16", problem_key(fields), row.memory, row.kind))
+        paired = row.counters.get("speed-up")
+        if other is None or median(row.seconds) <= 0 or evidence.noise(row):
             continue
         layer, order = layer_of(fields)
         tokens = int(fields["tokens"]) if fields.get("tokens", "").isdigit() else 0
-        found.append(Speedup(row.provider, fields["dialect"], weights_of(fields),
+        mode = filter(None, (weights_of(fields), row.memory if row.memory == "cold" else "",
+                             row.kind))
+        found.append(Speedup(row.provider, fields["dialect"], ", ".join(mode),
                              fields["threads"], layer, order,
-                             tokens, median(other.seconds) / median(row.seconds),
-                             f"on {other.provider}: {other.label}"))
+                             tokens, paired or median(other.seconds) / median(row.seconds),
+                             f"on {other.provider}: {other.label}",
+                             row.counters.get("speed-up low") if paired else None,
+                             row.counters.get("speed-up high") if paired else None))
     return found
 
 

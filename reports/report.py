@@ -17,7 +17,7 @@ from statistics import median
 
 import jinja2
 
-from reports import model, modelled, plots
+from reports import evidence, model, modelled, plots
 from reports.load import LoadError, load_bench, load_conform
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -56,7 +56,7 @@ def bench_table(bench):
     """A dict per benchmark; times and rates only where they are performance."""
     rows = []
     for row in bench.rows:
-        line = {"provider": row.provider, "case": row.case, "label": row.label, "error": row.error,
+        line = {"provider": row.provider, "case": row.title, "label": row.label, "error": row.error,
                 "mac": row.counters.get("MAC"), "bytes": row.counters.get("bytes"),
                 "intensity": row.counters.get("MAC/byte"),
                 "weight_bytes": row.counters.get("weight bytes/token")}
@@ -81,9 +81,12 @@ def bench_views(benches):
             "speedups": speedups,
             "heat_map": plots.speedup_heat_map(speedups, f"speedup{i}"),
             "labels": sorted({s.baseline for s in speedups}),
+            "paired": any(s.low is not None for s in speedups),
+            "evidence": evidence.view(bench),
             "context": sorted((key.removeprefix("armq_").replace("_", " "), str(value))
                               for key, value in bench.context.items()
-                              if key.startswith("armq_") and key != "armq_emulated"),
+                              if key.startswith("armq_") and key != "armq_emulated"
+                              and not key.endswith("_peaks")),
         })
     return views
 
@@ -152,6 +155,8 @@ def main(arguments=None):
     try:
         runs = [load_conform(path) for path in options.conform]
         benches = [load_bench(path) for path in options.bench]
+        for bench in benches:
+            evidence.peaks_of(bench)
         modelled_runs = [modelled.load_modelled(path) for path in options.modelled]
     except LoadError as error:
         print(f"report: {error}", file=sys.stderr)
