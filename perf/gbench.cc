@@ -63,6 +63,9 @@ std::vector<Run> vetted(std::vector<Run> runs) {
     for (const Run &run : runs)
         vet(run);
     for (Run &run : runs) {
+        for (auto &[name, counter] : run.counters)
+            if (name.rfind('%', 0) == 0) /* its value is final by now, and "/s" would follow */
+                counter.flags = benchmark::Counter::kDefaults;
         const char *message = vet(run);
         if (message == nullptr)
             continue;

@@ -23,7 +23,8 @@ bool gbench_keep_running(gbench_state *state);
 void gbench_skip(gbench_state *state, const char *message); /* an error in the results */
 void gbench_label(gbench_state *state, const char *label);
 void gbench_counter(gbench_state *state, const char *name, double value);
-/* Reported as value * iterations / seconds of the timed loop. */
+/* Reported as value * iterations / seconds of the timed loop. A name that starts with '%' is shown
+ * without "/s". */
 void gbench_rate(gbench_state *state, const char *name, double value_per_iteration);
 
 /* A key and value of the "context" object of the JSON output; also printed above the results. */

@@ -118,13 +118,20 @@ static void rate(gbench_state *state, const char *name, double value) {
         gbench_rate(state, text, value);
 }
 
+/* Only what is not zero: Google Benchmark would write the variation of zeros as NaN, which is no
+ * JSON.
+ */
+static void count(gbench_state *state, const char *name, int64_t value) {
+    if (value > 0)
+        gbench_counter(state, name, (double)value);
+}
+
 /* What follows from times: never from those of an emulator, of which only the number of pairs is
  * told, to show that they were taken. */
 static void set_evidence(gbench_state *state, const bench_entry *entry) {
     const stats_ratio *r = &entry->speedup;
     if (machine()->emulated) {
-        if (run_setup.pairs > 0)
-            gbench_counter(state, "emulated pairs", (double)r->pairs);
+        count(state, "emulated pairs", r->pairs);
         return;
     }
     if (entry->bound.seconds > 0)
@@ -133,13 +140,13 @@ static void set_evidence(gbench_state *state, const bench_entry *entry) {
         gbench_counter(state, "speed-up", r->ratio);
         gbench_counter(state, "speed-up low", r->low);
         gbench_counter(state, "speed-up high", r->high);
-        gbench_counter(state, "pairs", (double)r->pairs);
+        count(state, "pairs", r->pairs);
     }
-    if (entry->noise.repetitions > 1) {
+    if (entry->noise.repetitions > 1)
         gbench_counter(state, "spread %", 100 * entry->noise.spread);
-        gbench_counter(state, "migrations", (double)entry->noise.migrations);
-        gbench_counter(state, "preemptions", (double)entry->noise.preemptions);
-    }
+    count(state, "migrations", entry->noise.migrations);
+    count(state, "preemptions", entry->noise.preemptions);
+    count(state, "noisy", entry->noisy[0] != '\0');
 }
 
 /* "<kernel>; cold, 12 copies; bound by memory; noisy: ..." */

@@ -87,13 +87,14 @@ def _verdict(row):
 def _row(row):
     verdict, word = _verdict(row)
     judged = word != "failed"
+    looked = "spread %" in row.counters  # counts of zero are left out of the file
     bound = re.search(r"bound by ([^;(]*[^;( ])", row.label)
     counter = row.counters.get
     return Row(row.provider, row.title, row.memory, counter("cold bytes"),
                _percent(row) if judged else None, bound.group(1) if bound else "",
                *(counter(key) if judged else None
                  for key in ("speed-up", "speed-up low", "speed-up high")),
-               counter("spread %"), counter("migrations"), verdict, word)
+               counter("spread %"), counter("migrations", 0) if looked else None, verdict, word)
 
 
 def view(bench):

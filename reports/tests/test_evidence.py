@@ -87,8 +87,8 @@ class EvidenceTest(unittest.TestCase):
 
     def test_page(self):
         page = self.page(self.native())
-        for text in ("SMMLA, GMAC/s", "192", "read memory, GB/s", "21.5",
-                     "4 threads, cores of kind 0", "[1.85, 1.95]", "90.0", "134 217 729", "interleaved pairs"):
+        for text in ("SMMLA, GMAC/s", "192", "read memory, GB/s", "21.5", "[1.85, 1.95]", "90.0",
+                     "4 threads, cores of kind 0", "134 217 729", "interleaved pairs"):
             self.assertIn(text, page.replace("\u202f", " ").replace("\u2009", " "))
         self.assertNotIn("SMMLA MAC/s", page)  # the raw text is not among the definitions
 
