@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -12,6 +14,7 @@
 #include "harness/machine.h"
 #include "harness/threads.h"
 #include "perf/bound.h"
+#include "perf/peak_table.h"
 #include "perf/peaks.h"
 
 /* 2x2 results of 8 products, 4 of 4, 8 of 1; 2x2 of 4, 4 of 2, 4 of 1. */
@@ -163,6 +166,33 @@ static void percent_and_invalid(void **state) {
     assert_false(bound_invalid(&none, 1e-9));
 }
 
+/* GB are 1e9 bytes, GMAC 1e9; MAC/s and bytes/s in the file. What was not measured is left out. */
+static void table_in_units(void **state) {
+    (void)state;
+    peaks two[] = {{.kind = 0, .threads = 1, .mac = {192e9}, .bytes = {[READ_MEMORY] = 21.5e9}},
+                   {.kind = 1, .threads = 4, .mac = {[PEAK_FMLA] = 1.5e9}}};
+    const peak_table table = {two, 2};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    peak_table_print(&table, "", ARMQ_FEATURE_NEON | ARMQ_FEATURE_DOTPROD | ARMQ_FEATURE_BF16, out);
+    fclose(out);
+    assert_string_equal(
+        text,
+        "armq-bench: peaks, kind 0, 1 thread: SMMLA 192.00 GMAC/s; reads from memory 21.50 GB/s\n"
+        "armq-bench: peaks, kind 1, 4 threads: FMLA 1.50 GMAC/s; reads from GB/s\n"
+        "armq-bench: peak of SMMLA skipped: the CPU lacks i8mm\n");
+    free(text);
+    json_t *list = peak_table_json(&table, "emulated "), *one = json_array_get(list, 0);
+    assert_int_equal(json_object_size(one), 4);
+    assert_true(json_number_value(json_object_get(one, "emulated SMMLA MAC/s")) == 192e9);
+    assert_true(json_number_value(json_object_get(one, "emulated read memory bytes/s")) == 21.5e9);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 1), "threads")), 4);
+    json_decref(list);
+    assert_ptr_equal(peak_table_find(&table, 1, 4), &two[1]);
+    assert_null(peak_table_find(&table, 0, 4));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mac_per_instruction),
@@ -173,6 +203,7 @@ int main(void) {
         cmocka_unit_test(bound_by_reading),
         cmocka_unit_test(bound_of_other_extensions),
         cmocka_unit_test(percent_and_invalid),
+        cmocka_unit_test(table_in_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
