@@ -101,6 +101,8 @@ for key in ("midr", "hwcap", "hwcap2", "l1", "l2", "llc", "governor", "kernel", 
             "cpuset", "cpu_quota", "load", "core_kinds", "huge_pages", "cores"):
     assert context["armq_" + key], key
 assert "armq_peaks" not in context, context
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+assert context["armq_affinity"] == status["Cpus_allowed_list"].strip(), context
 for peaks in json.loads(context["armq_emulated_peaks"]):
     rates = {name: value for name, value in peaks.items() if name not in ("kind", "threads")}
     assert len(rates) == 10 and all(name.startswith("emulated ") for name in rates), peaks
