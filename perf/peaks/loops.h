@@ -18,8 +18,10 @@ void peak_loop_smmla(int64_t rounds);  /* i8mm.c */
 void peak_loop_bfdot(int64_t rounds);  /* bf16.c */
 void peak_loop_bfmmla(int64_t rounds); /* bf16.c */
 
-/* Loads `bytes` (a multiple of PEAK_READ_STEP) once, in ascending order. neon.c */
+/* Loads `bytes` (a multiple of PEAK_READ_STEP) once: in ascending order, or the four quarters side
+ * by side, for some prefetchers fetch more of several streams. neon.c */
 void peak_loop_read(const uint8_t *from, int64_t bytes);
+void peak_loop_read_quarters(const uint8_t *from, int64_t bytes);
 
 /* The compiler shall know nothing of a register's value, or it would merge equal accumulators. */
 #define PEAK_HIDE(value) __asm__ volatile("" : "+w"(value))

@@ -34,6 +34,24 @@ void peak_loop_read(const uint8_t *from, int64_t bytes) {
                          : "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17",
                            "v18", "v19", "v20", "v21", "v22", "v23");
 }
+
+void peak_loop_read_quarters(const uint8_t *from, int64_t bytes) {
+    const int64_t quarter = bytes / 4;
+    for (const uint8_t *end = from + quarter; from < end; from += PEAK_READ_STEP / 4)
+        __asm__ volatile("ldp q0, q1, [%0]\n\t"
+                         "ldp q2, q3, [%0, #32]\n\t"
+                         "ldp q4, q5, [%1]\n\t"
+                         "ldp q6, q7, [%1, #32]\n\t"
+                         "ldp q16, q17, [%2]\n\t"
+                         "ldp q18, q19, [%2, #32]\n\t"
+                         "ldp q20, q21, [%3]\n\t"
+                         "ldp q22, q23, [%3, #32]"
+                         :
+                         : "r"(from), "r"(from + quarter), "r"(from + 2 * quarter),
+                           "r"(from + 3 * quarter)
+                         : "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17",
+                           "v18", "v19", "v20", "v21", "v22", "v23");
+}
 #else
 typedef int peaks_neon_is_for_aarch64;
 #endif

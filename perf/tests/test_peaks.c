@@ -2,12 +2,16 @@
 /* Peaks from fixed times, the loops themselves, and which peak binds which case. */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +20,7 @@
 #include "perf/bound.h"
 #include "perf/peak_table.h"
 #include "perf/peaks.h"
+#include "perf/peaks/loops.h"
 
 /* 2x2 results of 8 products, 4 of 4, 8 of 1; 2x2 of 4, 4 of 2, 4 of 1. */
 static void mac_per_instruction(void **state) {
@@ -193,6 +198,47 @@ static void table_in_units(void **state) {
     assert_null(peak_table_find(&table, 0, 4));
 }
 
+#ifdef __aarch64__
+static void stop(int signal_number) { _exit(signal_number); }
+
+/* Whether the loop, in a process of its own, comes back from pages of which one may not be read. */
+static bool comes_back(void (*loop)(const uint8_t *, int64_t), const uint8_t *from, int64_t bytes) {
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGSEGV, stop);
+        loop(from, bytes);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+#endif
+
+/* Every page of the buffer, and none behind it or before it: one page after the other may not be
+ * read. */
+static void reads_all_of_it(void **state) {
+    (void)state;
+#ifdef __aarch64__
+    void (*const loops[])(const uint8_t *, int64_t) = {peak_loop_read, peak_loop_read_quarters};
+    const int64_t page = machine()->page;
+    uint8_t *at = mmap(NULL, (size_t)(5 * page), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED);
+    for (int i = 0; i < 2; i++)
+        for (int64_t hole = 0; hole < 5; hole++) {
+            assert_int_equal(mprotect(at + hole * page, (size_t)page, PROT_NONE), 0);
+            assert_int_equal(comes_back(loops[i], at, 4 * page), hole == 4);
+            if (hole == 0)
+                assert_true(comes_back(loops[i], at + page, 4 * page));
+            assert_int_equal(mprotect(at + hole * page, (size_t)page, PROT_READ), 0);
+        }
+    assert_int_equal(munmap(at, (size_t)(5 * page)), 0);
+#else
+    skip(); /* the loops are for AArch64 */
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mac_per_instruction),
@@ -204,6 +250,7 @@ int main(void) {
         cmocka_unit_test(bound_of_other_extensions),
         cmocka_unit_test(percent_and_invalid),
         cmocka_unit_test(table_in_units),
+        cmocka_unit_test(reads_all_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
