@@ -100,6 +100,26 @@ static bool no_activation(const trial *t, armq_desc *d) {
     return is_moe(d) || d->op == ARMQ_OP_ACTIVATION;
 }
 
+static bool has_activation(const armq_desc *d) { return is_moe(d) || d->op == ARMQ_OP_ACTIVATION; }
+
+static bool alpha_without_clamp(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.alpha = 1.702f;
+    return has_activation(d) && d->dialect.activation != ARMQ_ACT_SWIGLUOAI;
+}
+
+static bool negative_limit(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.limit = -1;
+    return has_activation(d) && d->dialect.activation == ARMQ_ACT_SWIGLUOAI;
+}
+
+static bool wrong_rounding(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.y2_round = ARMQ_DTYPE_S8;
+    return is_moe(d);
+}
+
 static bool wrong_input(const trial *t, armq_desc *d) {
     (void)t;
     d->in = d->in == ARMQ_DTYPE_S8 ? ARMQ_DTYPE_F32 : ARMQ_DTYPE_S32;
@@ -256,6 +276,9 @@ static const struct {
     {"a router weight both on the input and not at all", weighted_and_not},
     {"an activation beyond the enum", unknown_activation},
     {"no activation", no_activation},
+    {"alpha = 1.702 for an activation without it", alpha_without_clamp},
+    {"swigluoai with limit = -1", negative_limit},
+    {"a dialect that rounds to s8", wrong_rounding},
     {"an input dtype that the op does not have", wrong_input},
     {"an output dtype that the op does not have", wrong_output},
     {"bias dtype s32", wrong_bias},

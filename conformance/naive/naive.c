@@ -59,21 +59,6 @@ static void fill_support(const armq_desc *desc, armq_support *support) {
                       ARMQ_CLAIM_NO_ALLOC | ARMQ_CLAIM_REENTRANT | ARMQ_CLAIM_NONFINITE_ROW_NAN;
 }
 
-/* A limit that clamps nothing sensible, or numbers that the activation does not have. */
-static armq_status refuse_activation(const armq_desc *desc, armq_support *support) {
-    const armq_dialect *d = &desc->dialect;
-    if (!armq_op_is_moe(desc->op) && desc->op != ARMQ_OP_ACTIVATION)
-        return ARMQ_OK;
-    if (d->activation == ARMQ_ACT_SWIGLUOAI ? d->limit >= 0.0f && isfinite(d->alpha)
-                                            : d->alpha == 0.0f && d->limit == 0.0f)
-        return ARMQ_OK;
-    snprintf(support->reason, sizeof support->reason, "alpha = %g, limit = %g; %s",
-             (double)d->alpha, (double)d->limit,
-             d->activation == ARMQ_ACT_SWIGLUOAI ? "a finite alpha and limit >= 0 are needed"
-                                                 : "only swigluoai has them, so both must be 0");
-    return ARMQ_UNSUPPORTED;
-}
-
 static armq_status query(const armq_desc *desc, armq_support *support) {
     if (!support || support->size < sizeof *support)
         return ARMQ_INVALID_ARGUMENT;
@@ -88,8 +73,7 @@ static armq_status query(const armq_desc *desc, armq_support *support) {
         return ARMQ_UNSUPPORTED;
     }
     fill_support(desc, support);
-    status = armq_k_check(desc, support->max_k, support->reason, sizeof support->reason);
-    return status == ARMQ_OK ? refuse_activation(desc, support) : status;
+    return armq_k_check(desc, support->max_k, support->reason, sizeof support->reason);
 }
 
 static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int64_t last,

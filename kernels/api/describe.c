@@ -2,7 +2,9 @@
 #include "kernels/api/describe.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "kernels/api/names.h"
@@ -248,7 +250,6 @@ static armq_status check_dialect(const armq_desc *d, char *reason, size_t bytes)
     const armq_dialect *p = &d->dialect;
     int wants_quant =
         !armq_op_is_gemm(d->op) && !armq_op_is_bf16(d->op) && d->op != ARMQ_OP_ACTIVATION;
-    int has_activation = armq_op_is_moe(d->op) || d->op == ARMQ_OP_ACTIVATION;
     if (p->size < sizeof(armq_dialect))
         return invalid(reason, bytes, "dialect.size = %" PRIu32 ", at least %zu is needed", p->size,
                        sizeof(armq_dialect));
@@ -260,9 +261,67 @@ static armq_status check_dialect(const armq_desc *d, char *reason, size_t bytes)
         p->q_rounding != ARMQ_ROUND_TIES_AWAY)
         return invalid(reason, bytes, "dialect.q_rounding = %d; allowed are 0 (even) and 1 (away)",
                        (int)p->q_rounding);
-    if (has_activation && (p->activation < ARMQ_ACT_SILU || p->activation > ARMQ_ACT_SWIGLUOAI))
+    return ARMQ_OK;
+}
+
+static bool has_activation(const armq_desc *d) {
+    return armq_op_is_moe(d->op) || d->op == ARMQ_OP_ACTIVATION;
+}
+
+/* alpha and limit are swigluoai's; what another activation would ignore is refused. */
+static armq_status check_activation(const armq_desc *d, char *reason, size_t bytes) {
+    const armq_dialect *p = &d->dialect;
+    bool clamps = p->activation == ARMQ_ACT_SWIGLUOAI;
+    if (!has_activation(d))
+        return ARMQ_OK;
+    if (p->activation < ARMQ_ACT_SILU || p->activation > ARMQ_ACT_SWIGLUOAI)
         return invalid(reason, bytes, "dialect.activation = %d; %s needs one of 1 .. 4",
                        (int)p->activation, armq_op_name(d->op));
+    if (p->gate_layout != ARMQ_GATE_HALVES && p->gate_layout != ARMQ_GATE_INTERLEAVED)
+        return invalid(reason, bytes,
+                       "dialect.gate_layout = %d; allowed are 0 (halves) and 1 (interleaved)",
+                       (int)p->gate_layout);
+    if (!clamps && (p->alpha != 0.0f || p->limit != 0.0f))
+        return invalid(reason, bytes,
+                       "dialect.alpha = %g, dialect.limit = %g; both must be 0 for %s",
+                       (double)p->alpha, (double)p->limit, armq_activation_name(p->activation));
+    if (clamps && !(p->limit >= 0.0f))
+        return invalid(reason, bytes, "dialect.limit = %g; swigluoai needs 0 or more",
+                       (double)p->limit);
+    if (clamps && !isfinite(p->alpha))
+        return invalid(reason, bytes, "dialect.alpha = %g; swigluoai needs a finite one",
+                       (double)p->alpha);
+    return ARMQ_OK;
+}
+
+static armq_status check_roundings(const armq_desc *d, char *reason, size_t bytes) {
+    const armq_dialect *p = &d->dialect;
+    bool moe = armq_op_is_moe(d->op);
+    const struct {
+        const char *name;
+        armq_dtype dtype;
+        bool used;
+    } table[] = {
+        {"work", p->work, !armq_op_is_gemm(d->op) && d->op != ARMQ_OP_ACTIVATION},
+        {"activation_round", p->activation_round, has_activation(d)},
+        {"y13_round", p->y13_round, moe},
+        {"intermediate", p->intermediate, moe},
+        {"y2_round", p->y2_round, moe},
+        {"combine_round", p->combine_round, moe},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].used && !is_float(table[i].dtype))
+            return invalid(reason, bytes, "dialect.%s is %s; f32, bf16 and f16 are allowed",
+                           table[i].name, armq_dtype_name(table[i].dtype));
+    if (moe && p->combine_order != ARMQ_COMBINE_SLOT_ORDER &&
+        p->combine_order != ARMQ_COMBINE_EXPERT_ORDER)
+        return invalid(reason, bytes,
+                       "dialect.combine_order = %d; allowed are 0 (slots) and 1 (experts)",
+                       (int)p->combine_order);
+    if (armq_op_is_linear(d->op) && p->linear_round_before_bias > 1)
+        return invalid(reason, bytes,
+                       "dialect.linear_round_before_bias = %" PRIu32 "; allowed are 0 and 1",
+                       p->linear_round_before_bias);
     return ARMQ_OK;
 }
 
@@ -289,8 +348,8 @@ static armq_status check_head(const armq_desc *d, char *reason, size_t bytes) {
 
 armq_status armq_desc_check(const armq_desc *desc, char *reason, size_t reason_bytes) {
     static armq_status (*const checks[])(const armq_desc *, char *, size_t) = {
-        check_head, check_dimensions, check_products, check_dtypes, check_weights_description,
-        check_moe,  check_dialect,
+        check_head, check_dimensions, check_products,   check_dtypes,    check_weights_description,
+        check_moe,  check_dialect,    check_activation, check_roundings,
     };
     if (!desc)
         return invalid(reason, reason_bytes, "desc is NULL");

@@ -51,17 +51,6 @@ static armq_status check_features(const armq_tier *tier, const armq_desc *desc,
                   tier->provider->name, armq_feature_name(missing & -missing));
 }
 
-static bool is_float(armq_dtype dtype) {
-    return dtype == ARMQ_DTYPE_F32 || dtype == ARMQ_DTYPE_BF16 || dtype == ARMQ_DTYPE_F16;
-}
-
-static armq_status check_float(const char *property, armq_dtype dtype, armq_support *support) {
-    if (is_float(dtype))
-        return ARMQ_OK;
-    return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.%s = %s; allowed are f32, bf16, f16",
-                  property, armq_dtype_name(dtype));
-}
-
 /* A dialect without quantisation, whose operands are bf16. */
 static armq_status check_baseline(const armq_desc *desc, armq_support *support) {
     const armq_dialect *d = &desc->dialect;
@@ -78,63 +67,6 @@ static armq_status check_baseline(const armq_desc *desc, armq_support *support) 
     return ARMQ_OK;
 }
 
-static armq_status check_activation(const armq_desc *desc, armq_support *support) {
-    const armq_dialect *d = &desc->dialect;
-    if (d->gate_layout != ARMQ_GATE_HALVES && d->gate_layout != ARMQ_GATE_INTERLEAVED)
-        return REFUSE(support, ARMQ_UNSUPPORTED,
-                      "dialect.gate_layout = %d; allowed are 0 (halves) and 1 (interleaved)",
-                      (int)d->gate_layout);
-    const bool clamps = d->activation == ARMQ_ACT_SWIGLUOAI;
-    if (!clamps && (d->alpha != 0 || d->limit != 0))
-        return REFUSE(support, ARMQ_UNSUPPORTED,
-                      "dialect.alpha = %g, limit = %g; only swigluoai takes them, %s wants 0",
-                      (double)d->alpha, (double)d->limit, armq_activation_name(d->activation));
-    if (clamps && !(d->limit >= 0))
-        return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.limit = %g; it must be 0 or above",
-                      (double)d->limit);
-    if (clamps && !(d->alpha - d->alpha == 0))
-        return REFUSE(support, ARMQ_UNSUPPORTED, "dialect.alpha = %g; it must be finite",
-                      (double)d->alpha);
-    return check_float("activation_round", d->activation_round, support);
-}
-
-static armq_status check_moe(const armq_desc *desc, armq_support *support) {
-    const armq_dialect *d = &desc->dialect;
-    if (d->combine_order != ARMQ_COMBINE_SLOT_ORDER &&
-        d->combine_order != ARMQ_COMBINE_EXPERT_ORDER)
-        return REFUSE(support, ARMQ_UNSUPPORTED,
-                      "dialect.combine_order = %d; allowed are 0 (slots) and 1 (experts)",
-                      (int)d->combine_order);
-    const struct {
-        const char *property;
-        armq_dtype dtype;
-    } rounds[] = {{"y13_round", d->y13_round},
-                  {"intermediate", d->intermediate},
-                  {"y2_round", d->y2_round},
-                  {"combine_round", d->combine_round}};
-    armq_status status = ARMQ_OK;
-    for (size_t i = 0; status == ARMQ_OK && i < sizeof rounds / sizeof *rounds; i++)
-        status = check_float(rounds[i].property, rounds[i].dtype, support);
-    return status;
-}
-
-static armq_status check_dialect(const armq_desc *desc, armq_support *support) {
-    const armq_dialect *d = &desc->dialect;
-    if (armq_op_is_gemm(desc->op))
-        return ARMQ_OK;
-    armq_status status = armq_op_is_bf16(desc->op) ? check_baseline(desc, support)
-                                                   : check_float("work", d->work, support);
-    if (status == ARMQ_OK && d->linear_round_before_bias > 1)
-        return REFUSE(support, ARMQ_UNSUPPORTED,
-                      "dialect.linear_round_before_bias = %" PRIu32 "; allowed are 0 and 1",
-                      d->linear_round_before_bias);
-    if (status == ARMQ_OK && (armq_op_is_moe(desc->op) || desc->op == ARMQ_OP_ACTIVATION))
-        status = check_activation(desc, support);
-    if (status == ARMQ_OK && armq_op_is_moe(desc->op))
-        status = check_moe(desc, support);
-    return status;
-}
-
 static armq_status check(const armq_tier *tier, const armq_desc *desc, armq_support *support) {
     armq_status status = armq_desc_check(desc, support->reason, sizeof support->reason);
     if (status == ARMQ_OK && !tiles_of(tier, desc->op))
@@ -143,7 +75,7 @@ static armq_status check(const armq_tier *tier, const armq_desc *desc, armq_supp
     if (status == ARMQ_OK)
         status = check_features(tier, desc, support);
     if (status == ARMQ_OK)
-        status = check_dialect(desc, support);
+        status = armq_op_is_bf16(desc->op) ? check_baseline(desc, support) : ARMQ_OK;
     if (status != ARMQ_OK)
         return status;
     support->max_k = armq_max_k(desc->op, &desc->dialect);

@@ -339,24 +339,24 @@ static void test_refusals(void **state) {
     assert_int_equal(neon()->query(&d, &support), ARMQ_OK);
     assert_int_equal(support.workspace_bytes, 0);
     d.dialect.alpha = 1.702f;
-    assert_int_equal(neon()->query(&d, &support), ARMQ_UNSUPPORTED);
+    assert_int_equal(neon()->query(&d, &support), ARMQ_INVALID_ARGUMENT);
     assert_non_null(strstr(support.reason, "alpha"));
     d = describe(ARMQ_ACT_SWIGLUOAI, ARMQ_DTYPE_F32, 1, 1);
     d.dialect.limit = -1;
-    assert_int_equal(neon()->query(&d, &support), ARMQ_UNSUPPORTED);
+    assert_int_equal(neon()->query(&d, &support), ARMQ_INVALID_ARGUMENT);
     assert_non_null(strstr(support.reason, "limit"));
     d.dialect.limit = NAN;
-    assert_int_equal(neon()->query(&d, &support), ARMQ_UNSUPPORTED);
+    assert_int_equal(neon()->query(&d, &support), ARMQ_INVALID_ARGUMENT);
     d = describe(ARMQ_ACT_SWIGLUOAI, ARMQ_DTYPE_F32, 1, 1);
     d.dialect.alpha = INFINITY;
-    assert_int_equal(neon()->query(&d, &support), ARMQ_UNSUPPORTED);
+    assert_int_equal(neon()->query(&d, &support), ARMQ_INVALID_ARGUMENT);
     d = describe(ARMQ_ACT_SILU, ARMQ_DTYPE_F32, 1, 1);
     d.dialect.gate_layout = (armq_gate_layout)2;
-    assert_int_equal(neon()->query(&d, &support), ARMQ_UNSUPPORTED);
+    assert_int_equal(neon()->query(&d, &support), ARMQ_INVALID_ARGUMENT);
     assert_non_null(strstr(support.reason, "gate_layout"));
     d = describe(ARMQ_ACT_SILU, ARMQ_DTYPE_F32, 1, 1);
     d.dialect.activation_round = ARMQ_DTYPE_S8;
-    assert_int_equal(neon()->query(&d, &support), ARMQ_UNSUPPORTED);
+    assert_int_equal(neon()->query(&d, &support), ARMQ_INVALID_ARGUMENT);
     assert_non_null(strstr(support.reason, "activation_round"));
 }
 

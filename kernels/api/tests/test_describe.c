@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every refusal of armq_desc_check and armq_args_check, one field at a time from a valid problem.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -51,6 +52,13 @@ static armq_desc valid_moe_w4a8(void) {
     return d;
 }
 
+static armq_desc valid_moe_clamped(void) {
+    armq_desc d = valid_moe_w4a8();
+    assert_true(armq_dialect_preset("vllm-w4a8", d.op, d.in, d.group_size, ARMQ_ACT_SWIGLUOAI,
+                                    &d.dialect, NULL));
+    return d;
+}
+
 static void refused(const armq_desc *d, const char *word) {
     char reason[256] = "";
     assert_int_equal(armq_desc_check(d, reason, sizeof reason), ARMQ_INVALID_ARGUMENT);
@@ -73,8 +81,9 @@ static void accepted(const armq_desc *d) {
 
 static void test_valid_descriptions(void **state) {
     (void)state;
-    armq_desc linear = valid_linear(), moe = valid_moe_w4a8();
+    armq_desc linear = valid_linear(), moe = valid_moe_w4a8(), clamped = valid_moe_clamped();
     accepted(&linear);
+    accepted(&clamped);
     accepted(&moe);
     linear.tokens = linear.n = linear.k = 0;
     accepted(&linear);
@@ -121,6 +130,17 @@ static void test_moe_refusals(void **state) {
     REFUSED(valid_moe_w4a8, uses = ARMQ_USES_NO_ROUTER_WEIGHT, "top_k = 2");
     REFUSED(valid_moe_w4a8, dialect.activation = ARMQ_ACT_NONE, "dialect.activation = 0");
     REFUSED(valid_moe_w4a8, experts = INT64_MAX / 4, "2^62");
+    REFUSED(valid_moe_w4a8, dialect.alpha = 1.702f, "both must be 0 for silu");
+    REFUSED(valid_moe_w4a8, dialect.limit = 7.0f, "both must be 0 for silu");
+    REFUSED(valid_moe_w4a8, dialect.y13_round = ARMQ_DTYPE_S8, "dialect.y13_round is s8");
+    REFUSED(valid_moe_w4a8, dialect.combine_round = ARMQ_DTYPE_NONE, "dialect.combine_round is");
+    REFUSED(valid_moe_clamped, dialect.limit = -1.0f, "dialect.limit = -1");
+    REFUSED(valid_moe_clamped, dialect.limit = (float)NAN, "dialect.limit = ");
+    REFUSED(valid_moe_w4a8, dialect.gate_layout = (armq_gate_layout)2, "dialect.gate_layout = 2");
+    REFUSED(valid_moe_w4a8, dialect.combine_order = (armq_combine_order)2, "combine_order = 2");
+    REFUSED(valid_moe_w4a8, dialect.work = ARMQ_DTYPE_NONE, "dialect.work is");
+    REFUSED(valid_linear, dialect.linear_round_before_bias = 2, "linear_round_before_bias = 2");
+    REFUSED(valid_moe_clamped, dialect.alpha = (float)INFINITY, "dialect.alpha = inf");
 }
 
 /* gpt-oss-20b: 2880 is no multiple of 128, but of 64. */
