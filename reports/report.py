@@ -17,7 +17,7 @@ from statistics import median
 
 import jinja2
 
-from reports import evidence, model, modelled, plots
+from reports import evidence, faults, model, modelled, plots
 from reports.load import LoadError, load_bench, load_conform
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -91,7 +91,7 @@ def bench_views(benches):
     return views
 
 
-def render(runs, benches, written, modelled_runs=()):
+def render(runs, benches, written, modelled_runs=(), matrix=None):
     """The page as text."""
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True,
                                      undefined=jinja2.StrictUndefined, trim_blocks=True,
@@ -116,6 +116,7 @@ def render(runs, benches, written, modelled_runs=()):
         targets={"half": model.HALF_TARGET, "ambiguous": model.AMBIGUOUS_TARGET,
                  "usage": model.USAGE_TARGET},
         benches=bench_views(benches), modelled=modelled.views(modelled_runs),
+        faults=faults.view(matrix),
         written=written).lstrip()
 
 
@@ -143,10 +144,11 @@ def parse_arguments(arguments):
                         help="results of armq-bench --benchmark_out")
     parser.add_argument("--modelled", nargs="+", action="extend", default=[], metavar="FILE.json",
                         help="results of make model")
+    parser.add_argument("--faults", metavar="FILE.json", help="the matrix of make faults")
     parser.add_argument("--out", required=True, metavar="FILE.html")
     options = parser.parse_args(arguments)
-    if not options.conform and not options.bench and not options.modelled:
-        parser.error("give --conform, --bench or --modelled")
+    if not (options.conform or options.bench or options.modelled or options.faults):
+        parser.error("give --conform, --bench, --modelled or --faults")
     return options
 
 
@@ -158,6 +160,7 @@ def main(arguments=None):
         for bench in benches:
             evidence.peaks_of(bench)
         modelled_runs = [modelled.load_modelled(path) for path in options.modelled]
+        matrix = faults.load_faults(options.faults) if options.faults else None
     except LoadError as error:
         print(f"report: {error}", file=sys.stderr)
         return 2
@@ -165,7 +168,7 @@ def main(arguments=None):
         if run.cut:
             print(f"report: {run.path}: the last line is cut and was left out", file=sys.stderr)
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-    text = render(runs, benches, now, modelled_runs)
+    text = render(runs, benches, now, modelled_runs, matrix)
     try:
         write(options.out, text)
     except OSError as error:

@@ -3,9 +3,8 @@
 
 Each fault is selected in libarmq-faults.so and judged on the cases of its ops. It is caught if the
 check that the table names fails in each of its ops; other checks may fail besides. Without a fault
-the library must pass everything. --sharp is that alone, with no other check than the fault's own;
-without it the other checks are run as well, the sweep `ci` must catch every fault, too, and the
-library must pass it.
+the library must pass everything. --sharp is that alone; without it the sweep `ci` must catch every
+fault, too, and the library must pass it. --all-checks shows what else fails, which takes longer.
 
 The last line is "faults: N caught, N missed". Exit status: 0 none missed, 1 some, 2 usage.
 """
@@ -135,11 +134,14 @@ def clean(sweep, where, out):
 
 # --- All of them ----------------------------------------------------------------------------------
 
-def plan_clean(sharp):
+def plan_clean(options):
+    """Runs without a fault; none where only some faults are asked for."""
+    if options.fault:
+        return []
     plan = [(FOLDER / "sharp.sweep", "any"), (FOLDER / "offsets.sweep", "any")]
     if platform.machine() not in ("aarch64", "arm64"):
         plan.append((FOLDER / "sharp.sweep", "aarch64"))
-    if not sharp:
+    if not options.sharp:
         plan.append(("ci", "any"))
     return plan
 
@@ -149,19 +151,20 @@ def in_ci(fault):
     return not fault.why and fault.where == "any" and fault.check != "overflow"
 
 
-def run_all(faults, sharp, folder):
+def run_all(faults, options, folder):
     """clean results, {fault: judgement}, {fault: judgement by ci}."""
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         cleans = [pool.submit(clean, sweep, where, folder / f"clean-{i}.jsonl")
-                  for i, (sweep, where) in enumerate(plan_clean(sharp))]
+                  for i, (sweep, where) in enumerate(plan_clean(options))]
         slow_first = sorted(faults, key=lambda f: (f.check != "crash", f.check != "overflow"))
-        own = {f.id: pool.submit(judge, f, sweep_of(f), f.where, folder / f"{f.id}.jsonl",
-                             sharp)
+        one = not options.all_checks
+        own = {f.id: pool.submit(judge, f, sweep_of(f), f.where, folder / f"{f.id}.jsonl", one)
                for f in slow_first}
-        by_ci = {f.id: pool.submit(judge, table.Fault(**{**vars(f), "cases": ""}), "ci", f.where,
-                                   folder / f"{f.id}-ci.jsonl", True)
-                 for f in faults if not sharp and in_ci(f)}
+        in_all = [table.Fault(**{**vars(f), "cases": ""}) for f in faults
+                  if not options.sharp and in_ci(f)]
+        by_ci = {f.id: pool.submit(judge, f, "ci", f.where, folder / f"{f.id}-ci.jsonl", True)
+                 for f in in_all}
         return ([future.result() for future in cleans],
                 {name: future.result() for name, future in own.items()},
                 {name: future.result() for name, future in by_ci.items()})
@@ -223,19 +226,23 @@ def matrix(kinds, faults, results, counts, sharp):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="faults", description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--sharp", action="store_true", help="own checks only, no sweep ci")
+    parser.add_argument("--sharp", action="store_true", help="without the sweep ci")
+    parser.add_argument("--all-checks", action="store_true",
+                        help="run every check, not only that which must fail")
+    parser.add_argument("--table", default=FOLDER / "table.def", metavar="FILE",
+                        help="another table (default: %(default)s)")
     parser.add_argument("fault", nargs="*", help="only these (default: all of table.def)")
     options = parser.parse_args(arguments)
     start = time.monotonic()
     folder = Path(os.environ.get("BUILD", "build")) / "faults"
     try:
-        kinds, faults = table.load()
+        kinds, faults = table.load(options.table)
         unknown = sorted(set(options.fault) - {f.id for f in faults})
         if unknown:
             raise table.TableError(f"there is no fault '{unknown[0]}' in table.def")
         faults = [f for f in faults if not options.fault or f.id in options.fault]
         kinds = {k: text for k, text in kinds.items() if any(f.kind == k for f in faults)}
-        results = run_all(faults, options.sharp, folder)
+        results = run_all(faults, options, folder)
     except (table.TableError, RunError, OSError, subprocess.TimeoutExpired) as error:
         print(f"faults: {error}", file=sys.stderr)
         return 2

@@ -97,9 +97,9 @@ def sites():
     return found
 
 
-def load():
-    """kinds, faults of the tree's table, all of which the sources have."""
-    kinds, faults = parse((HERE / "table.def").read_text("utf-8"))
+def load(path=HERE / "table.def"):
+    """kinds, faults of a table, all of which the sources have."""
+    kinds, faults = parse(Path(path).read_text("utf-8"))
     missing = sorted({fault.id for fault in faults} - sites())
     if missing:
         raise TableError(f"no source has FAULT({missing[0]}), nor these: {missing[1:]}")

@@ -4,7 +4,6 @@
 #pragma weak naive_dot_s8
 #pragma weak naive_dequantized
 #pragma weak naive_add_bias
-#pragma weak naive_store
 
 #include "conformance/naive/linear.c"
 #include "conformance/naive/naive.c"

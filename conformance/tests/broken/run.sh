@@ -1,7 +1,8 @@
 #!/bin/bash
-# Proves that conformance catches what it must: each broken provider fails its run, the check that is
-# responsible says so, and the rest of the run completes. Under the build machine's own architecture
-# and as AArch64. The last line is "broken: N passed, N failed".
+# Proves what the harness does about providers that crash, hang, print or answer oddly, and how it
+# reports and shrinks wrong results (which it finds at all is proven by make faults): each broken
+# provider fails its run, the check that is responsible says so, and the rest of the run completes.
+# Under the build machine's own architecture and as AArch64. The last line is "broken: N passed, N failed".
 set -euo pipefail
 cd "$(dirname -- "$0")/../../.."
 
@@ -126,10 +127,8 @@ stdout_is_clean() {
 portable() {
     about 8 "${linear_cases[@]}"
     caught skip_k_block value 'y|element|wanted'
-    caught saturate_int16 value 'wanted'
     caught forget_bias value 'wanted'
     caught read_past_x memory 'past the end of x'
-    caught write_past_column memory 'past the end of y'
     caught loop_forever crash 'hang: .* in value'
     caught null_deref crash 'SIGSEGV'
     caught exit_quietly crash 'ended the process with status 0'
@@ -160,27 +159,15 @@ portable() {
 
     about 4 "${moe_cases[@]}"
     local mistake
-    for mistake in forget_up next_expert_scale first_slot_only skip_last_expert \
-        router_weight_twice quantize_once ignore_limit ignore_alpha; do
+    for mistake in ignore_limit ignore_alpha; do
         caught "$mistake" value 'wanted'
     done
-    about 1 'moe_w8a8 tokens=2 hidden=64 intermediate=32 experts=1000000 top_k=2 memory=sparse'
-    caught narrow_expert_offset overflow 'wanted'
     about 1 'linear_w8a8 tokens=3 n=9 k=80 x_pad=2147483659 memory=sparse'
     caught read_past_x overflow 'SIGSEGV'
 
     # int4, in what everyone runs.
     of_ci '^linear_w4a8 tokens=(1|5|6) n=(18|20) '
-    for mistake in swap_nibbles unsigned_nibbles first_group_scale previous_group_scale \
-        channel_as_groups add_weight_zero other_row_sums one_token_no_zero add_activation_zero; do
-        caught "$mistake" value 'wanted'
-    done
-    of_ci '^gemm_s8s4s32 tokens=[1-4] n=(8|9|17) k=(8|17|256|512) '
-    for mistake in swap_nibbles unsigned_nibbles add_weight_zero; do
-        caught "$mistake" value 'wanted'
-    done
-    of_ci '^moe_w4a8 tokens=[45] hidden=(64|48) intermediate=(24|64) '
-    for mistake in swap_nibbles first_group_scale other_row_sums sum_slots_in_f32; do
+    for mistake in first_group_scale previous_group_scale channel_as_groups; do
         caught "$mistake" value 'wanted'
     done
 }
@@ -195,8 +182,6 @@ aarch64 | arm64) ;;
 esac
 arch=aarch64 program=$build/armq-conform libraries=$build/aarch64/broken
 portable
-about 8 "${linear_cases[@]}"
-caught clobber_d8 registers 'd8'
 
 echo "broken: $passed passed, $failed failed"
 [ "$failed" = 0 ]
