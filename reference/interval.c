@@ -43,6 +43,11 @@ static void extend(range *to, double value) {
     to->all_nan = false;
 }
 
+/* Ends alone do not show a zero between them. */
+static bool zero_meets_infinity(range a, range b) {
+    return a.lo < 0.0 && a.hi > 0.0 && (isinf(b.lo) || isinf(b.hi));
+}
+
 static range multiply(range a, range b) {
     range product = {0.0, 0.0, a.some_nan || b.some_nan, true};
     if (a.all_nan || b.all_nan)
@@ -51,6 +56,7 @@ static range multiply(range a, range b) {
     extend(&product, a.lo * b.hi);
     extend(&product, a.hi * b.lo);
     extend(&product, a.hi * b.hi);
+    product.some_nan |= zero_meets_infinity(a, b) || zero_meets_infinity(b, a);
     return product;
 }
 
@@ -172,6 +178,7 @@ ref_interval ref_sum_f32(ref_interval a, ref_interval b) {
     range sum = {0.0, 0.0, false, true};
     extend(&sum, a.lo + b.lo);
     extend(&sum, a.hi + b.hi);
+    sum.some_nan |= isnan(a.lo + b.hi) || isnan(a.hi + b.lo); /* infinities of both signs */
     return result_f32(sum, a.mid + b.mid, is_point(a) && is_point(b));
 }
 

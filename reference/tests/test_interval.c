@@ -333,6 +333,16 @@ static void undecided_operands(void **state) {
     assert_int_equal(ref_hull(nan, nan).kind, REF_NAN);
     assert_int_equal(ref_sum_f32(inf, ref_exact(-INFINITY)).kind, REF_NAN);
     assert_int_equal(ref_sum_f32(maybe, ref_exact(-INFINITY)).kind, REF_ANY);
+    /* Each may be infinite, with another sign: then their sum is NaN. */
+    ref_interval below = {-INFINITY, -1.0, 0.0, REF_VALUE}, above = {0.0, 1.0, INFINITY, REF_VALUE};
+    assert_int_equal(ref_sum_f32(below, above).kind, REF_ANY);
+    assert_int_equal(ref_sum_f32(above, below).kind, REF_ANY);
+    assert_int_equal(ref_sum_f32(above, above).kind, REF_VALUE);
+    /* A zero between the ends of one, an infinity at an end of the other. */
+    ref_interval round_zero = {-1.0, 0.5, 1.0, REF_VALUE};
+    assert_int_equal(ref_times(round_zero, above).kind, REF_ANY);
+    assert_int_equal(ref_times(below, round_zero).kind, REF_ANY);
+    assert_int_equal(ref_times(round_zero, round_zero).kind, REF_VALUE);
     assert_int_equal(ref_times_f32(maybe, ref_exact(0)).kind, REF_ANY);
     assert_int_equal(ref_times_f32(inf, ref_exact(0)).kind, REF_NAN);
     assert_true(ref_times_f32(inf, ref_exact(-2)).hi == -(double)INFINITY);
