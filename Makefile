@@ -212,6 +212,7 @@ $(BUILD)/compile_commands.json: $(foreach a,$(ARCHES),$(BUILD)/$(a)/flags $(BUIL
 include lint.mk
 include model.mk
 include faults.mk
+include soak.mk
 include mutants.mk
 
 # As many jobs as processors, unless the user said -j.
@@ -228,7 +229,7 @@ all: $(LAUNCHERS) $(BUILD)/compile_commands.json lists
 $(LAUNCHERS): $(BUILD)/%: ci/launch.sh $(BUILD)/aarch64/%
 	@install -m 755 $< $@
 
-.PHONY: setup run test unit conform bench golden report install clean help
+.PHONY: setup run test nightly unit conform bench golden report install clean help
 setup: ## install what is missing (packages of the distribution); silent when all is there
 	@ci/setup.sh
 
@@ -239,6 +240,9 @@ run: setup ## judge the kernels on real model shapes, time a few, write the repo
 
 test: setup ## prove the suite itself: lint, unit tests, golden data, conformance on three CPU levels
 	+@ci/test.sh
+
+nightly: setup ## what is too long for every commit: soak, full sweeps, all faults, mutants; make nightly ARGS="soak full"
+	+@ci/nightly.sh $(ARGS)
 
 conform: $(BUILD)/armq-conform ## judge kernels: make conform ARGS="--sweep ci"
 	@$(BUILD)/armq-conform $(ARGS)

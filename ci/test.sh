@@ -11,8 +11,6 @@ python=/usr/bin/python3
 out=build/test
 jobs=$(nproc)
 cpus=(cortex-a72 neoverse-n1 max)
-total_passed=0 total_failed=0 total_skipped=0
-child=
 
 # A step is a command under a timeout; to build, this script calls itself.
 if [ "${1:-}" = --build ]; then
@@ -25,99 +23,8 @@ fi
 rm -rf "$out"
 mkdir -p "$out"
 
-# ---- What a step's log says: each prints "passed failed skipped" ------------------------------
-
-# One result for a whole command.
-count_status() {
-    if [ "$2" != 0 ]; then
-        echo 0 1 0
-    elif grep -q '^lint-[a-z]*: skipped' "$1"; then
-        echo 0 0 1
-    else
-        echo 1 0 0
-    fi
-}
-
-# "N passed, N failed" with or without "N skipped"; the last such line counts.
-count_tally() {
-    sed -nE 's/.*\b([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?.*/\1 \2 \4/p' "$1" |
-        tail -n 1 | awk '{ print $1, $2, $3 + 0 } END { if (!NR) print 0, 0, 0 }'
-}
-
-# The ledger of armq-conform. A crash is a failure; a waiver is not a pass.
-count_ledger() {
-    awk '/^planned [0-9]+ = passed / { line = $0 }
-        END {
-            n = split(line, f, /[^0-9]+/)
-            if (n < 7 || f[2] != f[3] + f[4] + f[5] + f[6] + f[7]) print 0, 0, 0
-            else print f[3], f[4] + f[7], f[5] + f[6]
-        }' "$1"
-}
-
-# Python's unittest.
-count_unittest() {
-    awk 'function value(name) {
-            if (!match($0, "[(, ]" name "=[0-9]+")) return 0
-            return substr($0, RSTART + length(name) + 2, RLENGTH - length(name) - 2) + 0
-        }
-        /^Ran [0-9]+ tests? in / { ran += $2 }
-        /^(OK|FAILED)( \(.*\))?$/ {
-            failed += value("failures") + value("errors") + value("unexpected successes")
-            skipped += value("skipped")
-        }
-        END { good = ran - failed - skipped; print (good > 0 ? good : 0), failed + 0, skipped + 0 }' "$1"
-}
-
-# ---- Running a step ---------------------------------------------------------------------------
-
-# excerpt LOG LINES: compilers' errors, failed cases with the lines that reproduce each, then the
-# end of the log without what went well.
-excerpt() {
-    grep -E '[0-9]: (fatal )?error: ' "$1" | sort -u | head -n 20 || true
-    grep -E '^FAIL |^     (reproduce|smallest): ' "$1" | head -n 30 || true
-    grep -vE '^  [A-Z]+  |: [0-9]+ passed, 0 failed|: (error|note): ' "$1" | tail -n "$2" || true
-}
-
-# step NAME COUNT COMMAND...: runs the command with its output in a log, and adds up what it says.
-step() {
-    local name=$1 count=$2 log=$out/$1.log status=0 start passed failed skipped verdict=ok
-    shift 2
-    printf '%-24s ' "$name"
-    start=${EPOCHREALTIME/./}
-    # In the background, so that an interrupt reaches the trap at once.
-    timeout -k 10 1200 "$@" >"$log" 2>&1 </dev/null &
-    child=$!
-    wait "$child" || status=$?
-    child=
-    read -r passed failed skipped < <("count_$count" "$log" "$status")
-    if [ $((passed + failed + skipped)) = 0 ]; then
-        failed=1
-        echo "$name: ran nothing (exit status $status)" >>"$log"
-    elif [ "$status" != 0 ] && [ "$failed" = 0 ]; then
-        failed=1
-        echo "$name: exit status $status" >>"$log"
-    fi
-    [ "$failed" = 0 ] || verdict=FAILED
-    local ms=$(((${EPOCHREALTIME/./} - start) / 1000))
-    printf '%-6s %5d passed %3d failed %3d skipped %4d.%d s\n' \
-        "$verdict" "$passed" "$failed" "$skipped" $((ms / 1000)) $((ms % 1000 / 100))
-    if [ "$verdict" != ok ]; then
-        excerpt "$log" "$([ "$count" = ledger ] && echo 1 || echo 30)" | sed 's/^/    | /'
-        echo "    full log: $log"
-    fi
-    total_passed=$((total_passed + passed))
-    total_failed=$((total_failed + failed))
-    total_skipped=$((total_skipped + skipped))
-}
-
-interrupted() {
-    trap - INT TERM
-    [ -z "$child" ] || kill "$child" 2>/dev/null || true
-    echo
-    echo "interrupted"
-    exit 130
-}
-trap interrupted INT TERM
+# shellcheck source=ci/steps.sh
+. ci/steps.sh
 
 # ---- The steps --------------------------------------------------------------------------------
 
@@ -163,6 +70,7 @@ done
 [ ! -e conformance/tests/broken/run.sh ] ||
     step broken-providers tally bash conformance/tests/broken/run.sh
 step example tally bash conformance/tests/example.sh
+step soak tally make --no-print-directory soak "ARGS=--cases 4000 --seed 7 --fresh --out $out/soak"
 
 step model-unit unittest bash ci/test.sh --build model-test
 step model-tiles tally bash ci/test.sh --build model-tiles
@@ -177,6 +85,4 @@ for cpu in "${cpus[@]}"; do
         --require-tier "${tier[$cpu]}" --json "$out/conform-$cpu.jsonl" --junit "$out/conform-$cpu.xml"
 done
 
-echo
-echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
-[ "$total_failed" = 0 ] && [ "$total_passed" -gt 0 ]
+finish

@@ -51,9 +51,22 @@ extern int armq_fault; /* the one that is selected */
 #define FAULT(id, wrong, right) (right)
 #define FAULT_DO(id, ...) (void)0
 #define FAULT_STEP(call) (void)0
-#define FAULT_ORDER(other, usual) (usual)
 #define FAULT_OF(function, value) (value)
 
+/* Correct builds in other orders, for soaks of the intervals (soak.mk). */
+#ifdef ARMQ_ORDER_REVERSED
+#define FAULT_ORDER(other, usual) (other)
+#else
+#define FAULT_ORDER(other, usual) (usual)
+#endif
+
+#endif
+
+/* The same value by a fused multiply-add, where the compiler cannot see that it may. */
+#ifdef ARMQ_ORDER_FUSED
+#define ORDER_FUSED(fused, usual) (fused)
+#else
+#define ORDER_FUSED(fused, usual) (usual)
 #endif
 
 #endif

@@ -52,13 +52,6 @@ float wrong_scales_along_k(const int8_t *q, int32_t zero, const int8_t *w, int64
     return sum;
 }
 
-float wrong_dot_reversed(const uint16_t *x, const uint16_t *w, int64_t k) {
-    float sum = 0.0f;
-    for (int64_t i = k - 1; i >= 0; i--)
-        sum += armq_bf16_to_f32(x[i]) * armq_bf16_to_f32(w[i]);
-    return sum;
-}
-
 float wrong_dot_in_bf16(const uint16_t *x, const uint16_t *w, int64_t k) {
     float sum = 0.0f;
     for (int64_t i = 0; i < k; i++)

@@ -22,7 +22,6 @@ int64_t wrong_dot_int16(const int8_t *q, int32_t zero, const int8_t *w, int64_t 
                         bool saturates);
 int64_t wrong_dot_swapped(const int8_t *q, int32_t zero, const int8_t *w, int64_t k);
 int64_t wrong_dot_f32(const int8_t *q, int32_t zero, const int8_t *w, int64_t k);
-float wrong_dot_reversed(const uint16_t *x, const uint16_t *w, int64_t k);
 float wrong_dot_in_bf16(const uint16_t *x, const uint16_t *w, int64_t k);
 
 /* Per-channel scales along K. */

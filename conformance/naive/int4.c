@@ -100,7 +100,8 @@ float naive_dequantized_groups(const naive_packed *packed, const int8_t *q, naiv
                                int64_t n) {
     float sum = 0.0f, correction = 0.0f;
     int64_t last = packed->groups - 1, end = FAULT(group_last_dropped, last ? last : 1, last + 1);
-    for (int64_t group = 0; group < end; group++) {
+    for (int64_t i = 0; i < end; i++) {
+        int64_t group = FAULT_ORDER(end - 1 - i, i);
         float scale = naive_group_scale(packed, n, group);
         int64_t acc = naive_dot_s8(q + group * packed->group_size, 0,
                                    group_weights(packed, n, group), packed->group_size);

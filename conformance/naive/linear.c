@@ -83,10 +83,12 @@ float naive_dot_bf16(const uint16_t *x, const uint16_t *w, int64_t k) {
     FAULT_DO(k_tail_4, k -= k % 4);
     FAULT_DO(k_tail_8, k -= k % 8);
     FAULT_DO(k_last_twice, sum += k % 2 ? widen(x[k - 1]) * widen(w[k - 1]) : 0.0f);
-    for (int64_t i = 0; i < k; i++)
-        sum += widen(x[i]) * widen(w[i]);
+    for (int64_t i = 0; i < k; i++) {
+        int64_t at = FAULT_ORDER(k - 1 - i, i);
+        sum += widen(x[at]) * widen(w[at]);
+    }
     FAULT_DO(sum_to_bf16, sum = widen(armq_f32_to_bf16(sum)));
-    return FAULT_ORDER(wrong_dot_reversed(x, w, k), sum);
+    return sum;
 }
 
 float naive_dequantized(const naive_packed *packed, const int8_t *q, naive_row x, int64_t n) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mixture of experts, one token and one slot after the other: route, gather, gate/up product,
  * activation, quantise again, down product, weighted sum. */
+#include <math.h>
 #include <string.h>
 
 #include "conformance/faults/fault.h"
@@ -229,7 +230,9 @@ void naive_combine(const naive_call *call, int64_t token, int64_t slot, const fl
         float term = naive_round(round, y2[i] * weight);
         FAULT_DO(combine_product_not_rounded, term = y2[i] * weight);
         FAULT_DO(combine_overwrites, sum[i] = 0.0f);
-        sum[i] = naive_round(round, sum[i] + term);
+        float added = ORDER_FUSED(
+            round == ARMQ_DTYPE_F32 ? fmaf(y2[i], weight, sum[i]) : sum[i] + term, sum[i] + term);
+        sum[i] = naive_round(round, added);
     }
 }
 
