@@ -52,10 +52,11 @@ for sweep in "${sweeps[@]}"; do
 done
 stage "benchmark, sweep quick" bench
 stage "modelled speed, a few cases" model
-modelled=()
-[ ! -s build/model/short.json ] || modelled=(--modelled build/model/short.json)
+more=()
+[ ! -s build/model/short.json ] || more+=(--modelled build/model/short.json)
+[ ! -s build/faults/matrix.json ] || more+=(--faults build/faults/matrix.json)
 stage "report" /usr/bin/python3 -B -m reports.report --conform "$out"/conform-*.jsonl \
-    --bench "$out/bench.json" "${modelled[@]}" --out "$out/report.html"
+    --bench "$out/bench.json" "${more[@]}" --out "$out/report.html"
 # What passes, per op, dialect and provider: the README's table.
 /usr/bin/python3 -B -m reports.table "$out/conform-ci.jsonl" >"$out/table.md" || status=1
 

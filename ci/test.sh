@@ -69,6 +69,7 @@ for folder in golden vectors; do
 done
 [ ! -e conformance/tests/broken/run.sh ] ||
     step broken-providers tally bash conformance/tests/broken/run.sh
+step faults faults bash ci/test.sh --build faults ARGS=--sharp
 step example tally bash conformance/tests/example.sh
 step soak tally make --no-print-directory soak "ARGS=--cases 4000 --seed 7 --fresh --out $out/soak"
 
