@@ -44,7 +44,7 @@ def parse(arguments):
                         help="all: use no earlier results; survivors: keep what was killed, "
                              "whatever has changed since")
     parser.add_argument("--argued", action="store_true",
-                        help="run those argued equivalent too: one that is killed is an error")
+                        help="run those argued equivalent instead: one that is killed is an error")
     parser.add_argument("--equivalent", type=Path, default=HERE / "equivalent.txt")
     parser.add_argument("--build", type=Path, default=Path("build"))
     parser.add_argument("--out", type=Path, metavar="DIR",
@@ -114,7 +114,7 @@ def main(arguments):
     mutants = [m for name in builder.files() for m in mutants_of(builder.root, name)]
     entries = equivalent.read(options.equivalent.read_text())
     argued = equivalent.argue(entries, mutants)
-    chosen = choose(mutants, options)
+    chosen = choose([m for m in mutants if m.id in argued or not options.argued], options)
     if options.list:
         for mutant in chosen:
             print(f"{mutant.id}  {'argued  ' if mutant.id in argued else ''}{mutant.brief()}")

@@ -92,8 +92,8 @@ class Builder:
         objects = [str(replaced.get(name, self._object(name))) for name in sorted(self.commands)]
         compiler = next(iter(self.commands.values()))[0]
         run = subprocess.run(
-            [compiler, "-shared", f"-Wl,--version-script={self.exports}", "-o", str(library),
-             str(self._object("conformance/mutants/provider.c")), *objects,
+            [compiler, "-shared", "-Wl,--no-undefined", f"-Wl,--version-script={self.exports}",
+             "-o", str(library), str(self._object("conformance/mutants/provider.c")), *objects,
              str(self.objects.parent / "libarmq-api.a"), "-lm"],
             cwd=self.root, capture_output=True, text=True, check=False)
         if run.returncode != 0:
@@ -106,6 +106,9 @@ class Builder:
         edited.parent.mkdir(parents=True, exist_ok=True)
         edited.write_text(text)
         try:
+            missing = [n for n in self.commands if not self._object(n).exists()]
+            if missing:
+                raise BuildError(f"{self._object(missing[0])} is not there: is a build going on?")
             replaced = {}
             for reader in self.readers[name]:
                 out = tree / "obj" / (reader + ".o")

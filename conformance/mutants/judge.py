@@ -65,6 +65,8 @@ class Judge:
             return Verdict(tier=tier, passed=int(ledger[2]), skipped=int(ledger[4]))
         if status == 3 and ledger:
             return Verdict("skipped", "", "every case is refused", tier)
+        if status == 2:
+            raise RuntimeError(f"{library} is not judged: {''.join(lines[-2:]).strip()}")
         return Verdict("crash", "", f"status {status}: {''.join(lines[-2:]).strip()}", tier)
 
     def baseline(self, library, tier, sweep):

@@ -46,9 +46,11 @@ def mutants_of(root, name):
 
 
 def sweeps_of(name, instead=()):
-    """[(tier, sweep)] that judge an edit of this source, cheapest first."""
+    """[(tier, sweep)] that judge an edit of this source, those that tell most first."""
     part = name.split("/")[1]
+    tiles, sharp = HERE / "tiles.sweep", HERE / "../faults/sharp.sweep"
     if part != "common":
-        return [(part, s) for s in instead or (HERE / "tiles.sweep",)]
-    sweeps = instead or (HERE / "tiles.sweep", HERE / "../faults/sharp.sweep")
-    return [(tier, s) for s in sweeps for tier in ("i8mm", "neon", "bf16")]
+        return [(part, s) for s in instead or (tiles,)]
+    # i8mm and neon differ in the most ways; the other tier of the baseline is bf16.
+    pairs = [(tier, s) for tier in ("i8mm", "neon", "bf16") for s in instead or (sharp, tiles)]
+    return pairs if instead else [("i8mm", HERE / "first.sweep"), *pairs]

@@ -50,9 +50,6 @@ _size = _tokens(r"\bsizeof\((\w+)\)", _both_ways(("uint16_t", "float"), ("int32_
 
 def _constants(code):
     for match in re.finditer(r"(?<![\w.])(0x[0-9a-fA-F]+|\d+)(?![\w.])", code):
-        # One element more is never seen, one less is undefined and seen or not.
-        if source.is_array_size(code, match.start(1)):
-            continue
         value = int(match.group(1), 0)
         for new in (value + 1, value - 1):
             if new >= 0:
@@ -82,7 +79,7 @@ def _indices(code):
     for match in re.finditer(r"(?<=\w)(\[)", code):
         end = source.closing(code, match.start(1))
         inner = code[match.end(1):end] if end is not None else ""
-        if inner and not source.is_array_size(code, match.end(1)):
+        if inner:
             yield match.end(1), end, f"({inner}) ^ 1"
     for match in re.finditer(r"_laneq?_\w+(\()", code):
         spans = source.arguments(code, match.start(1))
@@ -215,6 +212,7 @@ def edits_of(text, names=None):
         if names and name not in names:
             continue
         for start, end, new in rule(code):
-            if text[start:end] != new:
+            # Sizes of arrays stay: one element more is never seen, one less is undefined.
+            if text[start:end] != new and not source.is_array_size(code, start):
                 found.setdefault((start, end, new), Edit(name, start, end, new))
     return [found[key] for key in sorted(found)]
