@@ -43,6 +43,8 @@ def parse(arguments):
     parser.add_argument("--again", choices=("all", "survivors"),
                         help="all: use no earlier results; survivors: keep what was killed, "
                              "whatever has changed since")
+    parser.add_argument("--known", action="store_true",
+                        help="run nothing: the summary of all that have a result, however old")
     parser.add_argument("--argued", action="store_true",
                         help="run those argued equivalent instead: one that is killed is an error")
     parser.add_argument("--equivalent", type=Path, default=HERE / "equivalent.txt")
@@ -119,16 +121,19 @@ def main(arguments):
         for mutant in chosen:
             print(f"{mutant.id}  {'argued  ' if mutant.id in argued else ''}{mutant.brief()}")
         return 0
-    if not chosen:
-        print("mutants: none chosen", file=sys.stderr)
-        return 2
     sweeps = [Path(s) if "/" in s else s for s in options.sweep or ()]
     judge = Judge(options.build / "armq-conform", lambda name: sweeps_of(name, sweeps))
-    results = Results(builder.work / "results.jsonl", options.again,
+    results = Results(builder.work / "results.jsonl", "none" if options.known else options.again,
                       Fingerprint(builder, options.build, judge))
-    run([m for m in chosen if options.argued or m.id not in argued], builder, judge, results,
-        options)
-    records = [results.known(m) if options.argued or m.id not in argued
+    if options.known:
+        chosen = [m for m in chosen if results.known(m)]
+    else:
+        run([m for m in chosen if options.argued or m.id not in argued], builder, judge, results,
+            options)
+    if not chosen:
+        print("mutants: there are none", file=sys.stderr)
+        return 2
+    records = [{**results.known(m), **m.record()} if options.argued or m.id not in argued
                else {**m.record(), "state": "equivalent"} for m in chosen]
     return report.finish(records, argued, builder.work / "mutants.json")
 

@@ -32,7 +32,7 @@ class Fingerprint:
 
 
 class Results:
-    """again: None, "all" or "survivors", see --again."""
+    """again: None, "all" or "survivors", see --again; "none": every result there is."""
 
     def __init__(self, path, again, fingerprint):
         self.path, self.stamp = path, fingerprint.of
@@ -48,7 +48,7 @@ class Results:
         except ValueError:
             return  # the end of a run that was killed
         kept = again == "survivors" and record["state"] != "survived"
-        if kept or not again and record["stamp"] == self.stamp(record["file"]):
+        if kept or again == "none" or not again and record["stamp"] == self.stamp(record["file"]):
             self.records[record["key"]] = record
 
     def known(self, mutant):
