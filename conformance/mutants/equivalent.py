@@ -77,7 +77,7 @@ def argue(entries, mutants):
     """mutant id -> reason, over all mutants there are; an entry without a mutant is an error."""
     argued, places = {}, Counter()
     for mutant in mutants:
-        edit = mutant.file, mutant.rule, mutant.before, mutant.after
+        edit = mutant.file, mutant.rule, squeezed(mutant.before), squeezed(mutant.after)
         places[edit] += 1
         for entry in entries:
             if entry.matches(mutant, places[edit]):

@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -91,7 +92,9 @@ class Equivalent(unittest.TestCase):
                          {"unseen": "first second", "odd": "first second"})
 
     def test_the_same_edit_in_another_place(self):
-        first, second = mutant("unseen"), Mutant(*[*vars(mutant("unseen")).values()][:-1], "later")
+        first = mutant("unseen")
+        # Deeper inside a block.
+        second = replace(first, before="  " + first.before, after="  " + first.after, id="later")
         entries = read(f"{FILE} rule 2\n- if (panels != 2)\nwhy\n")
         self.assertEqual(argue(entries, [first, second]), {"later": "why"})
 
@@ -108,7 +111,7 @@ class Equivalent(unittest.TestCase):
 class Choice(unittest.TestCase):
     def test_a_sample_depends_on_its_seed_alone(self):
         made = [mutant("wrong")] * 50
-        made = [Mutant(*[*vars(m).values()][:-1], f"m{i}") for i, m in enumerate(made)]
+        made = [replace(m, id=f"m{i}") for i, m in enumerate(made)]
 
         def sample(seed):
             options = command.parse(["--sample", "5", "--seed", seed])
