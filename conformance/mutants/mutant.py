@@ -51,6 +51,6 @@ def sweeps_of(name, instead=()):
     tiles, sharp = HERE / "tiles.sweep", HERE / "../faults/sharp.sweep"
     if part != "common":
         return [(part, s) for s in instead or (tiles,)]
-    # i8mm and neon differ in the most ways; the other tier of the baseline is bf16.
-    pairs = [(tier, s) for tier in ("i8mm", "neon", "bf16") for s in instead or (sharp, tiles)]
+    # Each tier has k steps, and heights, of its own; the likeliest to differ first.
+    pairs = [(tier, s) for tier in ("i8mm", "neon", "dotprod", "bf16") for s in instead or (sharp, tiles)]
     return pairs if instead else [("i8mm", HERE / "first.sweep"), *pairs]
