@@ -133,8 +133,7 @@ def main(arguments):
     if not chosen:
         print("mutants: there are none", file=sys.stderr)
         return 2
-    records = [{**results.known(m), **m.record()} if options.argued or m.id not in argued
-               else {**m.record(), "state": "equivalent"} for m in chosen]
+    records = [{"state": "equivalent", **(results.known(m) or {}), **m.record()} for m in chosen]
     return report.finish(records, argued, builder.work / "mutants.json")
 
 

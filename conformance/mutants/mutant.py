@@ -52,5 +52,6 @@ def sweeps_of(name, instead=()):
     if part != "common":
         return [(part, s) for s in instead or (tiles,)]
     # Each tier has k steps, and heights, of its own; the likeliest to differ first.
-    pairs = [(tier, s) for tier in ("i8mm", "neon", "dotprod", "bf16") for s in instead or (sharp, tiles)]
+    pairs = [(tier, s) for tier in ("i8mm", "neon", "dotprod", "bf16")
+             for s in instead or (sharp, tiles)]
     return pairs if instead else [("i8mm", HERE / "first.sweep"), *pairs]

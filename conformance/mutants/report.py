@@ -41,8 +41,11 @@ def table(records):
 
 def finish(records, argued, path):
     """Prints and writes the summary; the exit status."""
+    for record in records:
+        if record["state"] == "survived" and record["id"] in argued:
+            record["state"] = "equivalent"
     counts = _counts(records)
-    survivors = [r for r in records if r["state"] == "survived" and r["id"] not in argued]
+    survivors = [r for r in records if r["state"] == "survived"]
     wrong = [r for r in records if r["state"] == "killed" and r["id"] in argued]
     built = 1 - counts["no build"] / len(records)
     checks = Counter(r["check"] for r in records if r["state"] == "killed")
@@ -57,6 +60,6 @@ def finish(records, argued, path):
     if built < BUILT_AT_LEAST:
         print(f"\ntoo few build: {100 * built:.1f} %, wanted {100 * BUILT_AT_LEAST:.0f} %")
     print(f"\nmutants: {counts['killed']} killed, {len(survivors)} survived, "
-          f"{counts['equivalent'] + counts['survived'] - len(survivors)} equivalent, "
+          f"{counts['equivalent']} equivalent, "
           f"{counts['same code']} same code, {counts['no build']} did not build")
     return 1 if survivors or wrong or built < BUILT_AT_LEAST else 0
