@@ -11,7 +11,8 @@ from statistics import median
 from reports import evidence
 from reports.load import HISTOGRAM_BINS, STATUSES, case_fields, number, weight_kind, weights_of
 
-SAMPLED = re.compile(r"\bsample=[1-9]")
+# Shapes of models: sampled, or a mixture of experts with a hidden size of four digits.
+MODEL_SHAPE = re.compile(r"\bsample=[1-9]|\bhidden=[0-9]{4}")
 
 # Targets of interval quality.
 HALF_TARGET = 2e-5  # median half-width / rms, integer dialects
@@ -254,13 +255,13 @@ class Quality:
         """(what, met) for every target that this row has; met is None where there is no figure.
         Directed data has none: subnormal and flushed outputs, for one, have several admissible
         values by the rules of the dialects. Long rows have more tie flips in a second stage, so
-        that shapes of models, whose outputs are sampled, show how many but have no target."""
+        that shapes of models show how many but have no target."""
         found = []
         if self.data == "directed":
             return found
         if self.key[1] != "bf16" and not self.exact:
             found.append(("half-width", met(self.half_median, HALF_TARGET)))
-        if self.out == "bf16" and self.data != "sampled":
+        if self.out == "bf16" and self.data != "model shape":
             found.append(("ambiguous", met(self.ambiguous_share, AMBIGUOUS_TARGET)))
         if self.out == "f32":
             found.append(("usage", met(self.usage_max, USAGE_TARGET)))
@@ -298,8 +299,8 @@ def quality_table(runs):
             quality = case.get("quality")
             if quality and quality["judged"] > 0:
                 data = "default" if case["data"] == "normal" else "directed"
-                if data == "default" and SAMPLED.search(case["case"]):
-                    data = "sampled"
+                if data == "default" and MODEL_SHAPE.search(case["case"]):
+                    data = "model shape"
                 groups[case["op"], case["dialect"], case["out"], data].append(quality)
     return [quality_row(key, group) for key, group in sorted(groups.items())]
 

@@ -224,13 +224,16 @@ class IntervalQuality(ReportCase):
         self.assertEqual(rows[1].targets, [])
         self.assertTrue(all(fine for _, fine in rows[0].targets))
 
-    def test_ambiguous_elements_of_sampled_shapes_have_no_target(self):
+    def test_ambiguous_elements_of_model_shapes_have_no_target(self):
         small = "linear_w8a8 tokens=1 n=8 k=8 sample=0 seed=1"
         large = "linear_w8a8 tokens=1 n=5120 k=2048 sample=4096 seed=1"
+        moe = "moe_bf16 tokens=1 hidden=2048 intermediate=8 experts=2 top_k=1 seed=1"
+        self.assertTrue(model.MODEL_SHAPE.search(moe))
+        self.assertFalse(model.MODEL_SHAPE.search(moe.replace("2048", "204")))
         rows = self.rows(
             dict(fx.case_record(1, quality=fx.quality(100, 3, 1e-6, 1e-6)), case=small),
             dict(fx.case_record(2, quality=fx.quality(100, 3, 1e-6, 1e-6)), case=large))
-        self.assertEqual([row.data for row in rows], ["default", "sampled"])
+        self.assertEqual([row.data for row in rows], ["default", "model shape"])
         self.assertEqual(rows[0].targets, [("half-width", True), ("ambiguous", False)])
         self.assertEqual(rows[1].targets, [("half-width", True)])
 
