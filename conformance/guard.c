@@ -25,20 +25,16 @@ static size_t page_bytes(void) {
     return page;
 }
 
-static bool remember(const guarded *g) {
-    for (int i = 0; i < OPEN_MAX_GUARDS; i++)
-        if (!open_guards[i]) {
-            open_guards[i] = g;
+static bool remember(guarded *g) {
+    for (g->slot = 0; g->slot < OPEN_MAX_GUARDS; g->slot++)
+        if (!open_guards[g->slot]) {
+            open_guards[g->slot] = g;
             return true;
         }
     return false;
 }
 
-static void forget(const guarded *g) {
-    for (int i = 0; i < OPEN_MAX_GUARDS; i++)
-        if (open_guards[i] == g)
-            open_guards[i] = NULL;
-}
+static void forget(const guarded *g) { open_guards[g->slot] = NULL; }
 
 bool guard_open(guarded *g, const char *name, size_t bytes, size_t align, guard_side side) {
     size_t page = page_bytes(), guard = round_up(GUARD_BYTES, page);
@@ -103,12 +99,11 @@ void guard_hide(guarded *g, bool hidden) {
         mprotect(g->region, g->region_bytes, hidden ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
-/* Index of the first byte that is not the canary, or `bytes`. */
-static size_t first_damage(const uint8_t *p, size_t bytes) {
-    if (bytes == 0 || (p[0] == canary && memcmp(p, p + 1, bytes - 1) == 0))
+size_t bytes_first_other(const uint8_t *p, size_t bytes, uint8_t value) {
+    if (bytes == 0 || (p[0] == value && memcmp(p, p + 1, bytes - 1) == 0))
         return bytes;
     size_t i = 0;
-    while (p[i] == canary)
+    while (p[i] == value)
         i++;
     return i;
 }
@@ -119,12 +114,12 @@ bool guard_intact(const guarded *g, int64_t *offset) {
     const uint8_t *data = g->data, *end = data + g->bytes;
     size_t before = (size_t)(data - g->region);
     size_t after = (size_t)(g->region + g->region_bytes - end);
-    size_t at = first_damage(g->region, before);
+    size_t at = bytes_first_other(g->region, before, canary);
     if (at < before) {
         *offset = (int64_t)at - (int64_t)before;
         return false;
     }
-    at = first_damage(end, after);
+    at = bytes_first_other(end, after, canary);
     if (at < after) {
         *offset = (int64_t)(g->bytes + at);
         return false;

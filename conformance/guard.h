@@ -25,6 +25,7 @@ typedef struct {
     size_t region_bytes;
     void *mapping;
     size_t mapping_bytes;
+    int slot; /* among the open ones */
 } guarded;
 
 /* Maps room for `bytes` on every side, aligned to `align` bytes (a power of two), and places the
@@ -43,6 +44,9 @@ void guard_hide(guarded *g, bool hidden);
 /* Canaries around the buffer are as guard_place left them; else writes where the first differs, in
  * bytes relative to the start of the buffer, to *offset. */
 bool guard_intact(const guarded *g, int64_t *offset);
+
+/* Index of the first of `bytes` bytes that is not `value`, or `bytes`. */
+size_t bytes_first_other(const uint8_t *p, size_t bytes, uint8_t value);
 
 /* For signal handlers (async-signal-safe): says in words where `address` lies relative to an open
  * buffer; false if it is near none. */

@@ -87,9 +87,15 @@ static void keep(const inputs **list, int index, const inputs *in) {
     list[0] = in;
 }
 
+/* Bytes, as texts take longer than what is saved; what case_bind fills does not matter. A padding
+ * byte that differs costs a second set of the same inputs, and nothing else. */
 static bool same_case(const armq_case *a, const armq_case *b) {
-    char text[CASE_TEXT_MAX], other[CASE_TEXT_MAX];
-    return strcmp(case_text(a, text), case_text(b, other)) == 0;
+    armq_case pair[2];
+    memcpy(&pair[0], a, sizeof *a);
+    memcpy(&pair[1], b, sizeof *b);
+    for (int i = 0; i < 2; i++)
+        case_bind(&pair[i], 0, 0, 0, 0, 1);
+    return memcmp(&pair[0], &pair[1], sizeof *pair) == 0;
 }
 
 const inputs *inputs_get(const armq_case *c) {

@@ -529,8 +529,6 @@ void trial_swap_tokens(trial *t, const inputs *in) {
 
 /* --- Calls ------------------------------------------------------------------------------------ */
 
-uint8_t trial_poison_byte(uint8_t poison) { return poison ? 0xa5 : 0xff; }
-
 void trial_poison(trial *t, uint8_t poison) {
     for (int id = OPERAND_Y; id < OPERAND_COUNT; id++)
         if (t->buffers[id].bytes)

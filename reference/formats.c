@@ -64,8 +64,6 @@ static uint32_t round_f64(const layout *to, double value) {
     return sign | (target < 1 ? kept : ((uint32_t)(target - 1) << to->fraction) + kept);
 }
 
-float armq_bf16_to_f32(uint16_t bits) { return f32_of_bits((uint32_t)bits << 16); }
-
 float armq_f16_to_f32(uint16_t bits) {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
     uint32_t exponent = (bits >> 10) & 0x1fu, fraction = bits & 0x3ffu;
@@ -93,23 +91,6 @@ uint16_t armq_f64_to_bf16(double value) { return (uint16_t)round_f64(&layout_bf1
 
 uint16_t armq_f64_to_f16(double value) { return (uint16_t)round_f64(&layout_f16, value); }
 
-double armq_load(armq_dtype dtype, const void *array, int64_t index) {
-    switch (dtype) {
-    case ARMQ_DTYPE_F32:
-        return (double)((const float *)array)[index];
-    case ARMQ_DTYPE_BF16:
-        return (double)armq_bf16_to_f32(((const uint16_t *)array)[index]);
-    case ARMQ_DTYPE_F16:
-        return (double)armq_f16_to_f32(((const uint16_t *)array)[index]);
-    case ARMQ_DTYPE_S8:
-        return (double)((const int8_t *)array)[index];
-    case ARMQ_DTYPE_S32:
-        return (double)((const int32_t *)array)[index];
-    default:
-        return (double)NAN;
-    }
-}
-
 void armq_store(armq_dtype dtype, void *array, int64_t index, double value) {
     switch (dtype) {
     case ARMQ_DTYPE_F32:
@@ -132,7 +113,7 @@ void armq_store(armq_dtype dtype, void *array, int64_t index, double value) {
     }
 }
 
-double armq_round_to(armq_dtype dtype, double value) {
+double armq_round_any_to(armq_dtype dtype, double value) {
     switch (dtype) {
     case ARMQ_DTYPE_F32:
         return (double)armq_f64_to_f32(value);

@@ -228,6 +228,8 @@ bool ref_accepts(const ref_interval *interval, armq_dtype dtype, const void *got
         return true;
     if (interval->kind == REF_NAN)
         return isnan(value);
+    if (interval->lo <= value && value <= interval->hi)
+        return true; /* so it is after the ends are rounded: rounding keeps the order */
     return armq_round_to(dtype, interval->lo) <= value &&
            value <= armq_round_to(dtype, interval->hi);
 }

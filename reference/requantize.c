@@ -194,12 +194,12 @@ static int candidates(armq_dtype dtype, span s, span found[REF_VARIANTS]) {
         return 1;
     if (dtype == ARMQ_DTYPE_F32)
         return 0;
-    uint16_t bits;
+    uint16_t bits[2]; /* one, in room for an element of any dtype */
     int count = 1;
-    armq_store(dtype, &bits, 0, (double)(s.lo + 0.0f)); /* -0 becomes 0 */
+    armq_store(dtype, bits, 0, (double)(s.lo + 0.0f)); /* -0 becomes 0 */
     bool negative = s.hi <= 0.0f;
-    for (float value = s.lo; value <= s.hi; bits = (uint16_t)(bits + (negative ? -1 : 1))) {
-        value = (float)armq_load(dtype, &bits, 0);
+    for (float value = s.lo; value <= s.hi; *bits = (uint16_t)(*bits + (negative ? -1 : 1))) {
+        value = (float)armq_load(dtype, bits, 0);
         if (!(value <= s.hi))
             break;
         if (value == s.mid)

@@ -36,17 +36,18 @@ static bool gaps_are_untouched(const trial *t, operand_id id, check_failure *fai
     const operand_shape *s = &t->shapes[id];
     size_t element = armq_dtype_bytes(s->dtype);
     const uint8_t *data = t->buffers[id].data;
-    for (int64_t row = 0; row + 1 < s->rows && s->stride > s->row; row++)
-        for (size_t i = (size_t)(row * s->stride + s->row) * element;
-             i < (size_t)((row + 1) * s->stride) * element; i++)
-            if (data[i] != trial_poison_byte(1)) {
-                int64_t column = (int64_t)(i / element) - row * s->stride;
-                failure_set(failure,
-                            "%s: wrote between rows, at byte offset %zu: row %" PRId64
-                            ", element %" PRId64 " of %" PRId64 " that the row has",
-                            s->name, i, row, column, s->row);
-                return false;
-            }
+    for (int64_t row = 0; row + 1 < s->rows && s->stride > s->row; row++) {
+        size_t from = (size_t)(row * s->stride + s->row) * element;
+        size_t gap = (size_t)(s->stride - s->row) * element;
+        size_t at = bytes_first_other(data + from, gap, trial_poison_byte(1));
+        if (at == gap)
+            continue;
+        failure_set(failure,
+                    "%s: wrote between rows, at byte offset %zu: row %" PRId64 ", element %" PRId64
+                    " of %" PRId64 " that the row has",
+                    s->name, from + at, row, s->row + (int64_t)(at / element), s->row);
+        return false;
+    }
     return true;
 }
 

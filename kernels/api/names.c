@@ -107,17 +107,3 @@ size_t armq_dtype_bytes(armq_dtype dtype) {
     };
     return (size_t)dtype < ARMQ_DTYPE_COUNT ? bytes[dtype] : 0;
 }
-
-bool armq_op_is_linear(armq_op op) {
-    return op == ARMQ_OP_LINEAR_W8A8 || op == ARMQ_OP_LINEAR_W4A8 || op == ARMQ_OP_LINEAR_BF16;
-}
-
-bool armq_op_is_gemm(armq_op op) {
-    return op == ARMQ_OP_GEMM_S8S8S32 || op == ARMQ_OP_GEMM_S8S4S32;
-}
-
-bool armq_op_is_moe(armq_op op) {
-    return op == ARMQ_OP_MOE_W8A8 || op == ARMQ_OP_MOE_W4A8 || op == ARMQ_OP_MOE_BF16;
-}
-
-bool armq_op_is_bf16(armq_op op) { return op == ARMQ_OP_LINEAR_BF16 || op == ARMQ_OP_MOE_BF16; }

@@ -24,9 +24,23 @@ bool armq_weight_format_parse(const char *text, armq_weight_format *format);
 /* Bytes of one element; 0 for NONE. */
 size_t armq_dtype_bytes(armq_dtype dtype);
 
-bool armq_op_is_linear(armq_op op); /* linear_w8a8, linear_w4a8, linear_bf16 */
-bool armq_op_is_gemm(armq_op op);   /* gemm_s8s8s32, gemm_s8s4s32 */
-bool armq_op_is_moe(armq_op op);
-bool armq_op_is_bf16(armq_op op); /* the baselines: no quantisation */
+/* Inline, because loops ask. linear_w8a8, linear_w4a8, linear_bf16: */
+static inline bool armq_op_is_linear(armq_op op) {
+    return op == ARMQ_OP_LINEAR_W8A8 || op == ARMQ_OP_LINEAR_W4A8 || op == ARMQ_OP_LINEAR_BF16;
+}
+
+/* gemm_s8s8s32, gemm_s8s4s32: */
+static inline bool armq_op_is_gemm(armq_op op) {
+    return op == ARMQ_OP_GEMM_S8S8S32 || op == ARMQ_OP_GEMM_S8S4S32;
+}
+
+static inline bool armq_op_is_moe(armq_op op) {
+    return op == ARMQ_OP_MOE_W8A8 || op == ARMQ_OP_MOE_W4A8 || op == ARMQ_OP_MOE_BF16;
+}
+
+/* The baselines: no quantisation. */
+static inline bool armq_op_is_bf16(armq_op op) {
+    return op == ARMQ_OP_LINEAR_BF16 || op == ARMQ_OP_MOE_BF16;
+}
 
 #endif

@@ -87,10 +87,17 @@ static armq_status refuse_size(armq_support *support) {
                   "the dimensions are too large: packed weights or workspace exceed memory");
 }
 
+static void copy_name(const char *name, armq_support *support) {
+    size_t i = 0;
+    for (; i + 1 < sizeof support->kernel && name[i]; i++)
+        support->kernel[i] = name[i];
+    support->kernel[i] = '\0';
+}
+
 static void describe_tiles(const armq_weight_layout *layout, armq_support *support) {
     const armq_tile_set *set = layout->set;
-    if (!layout->s4)
-        snprintf(support->kernel, sizeof support->kernel, "%s", set->name);
+    if (!layout->s4) /* query is called often, and formatting costs more than the rest of it */
+        copy_name(set->name, support);
     else if (layout->group_size)
         snprintf(support->kernel, sizeof support->kernel, "%s; int4, groups of %" PRId64, set->name,
                  layout->group_size);

@@ -14,5 +14,3 @@ const armq_tile *armq_tile_for(const armq_tile_set *set, int64_t rows, int64_t p
 size_t armq_tile_a_bytes(armq_tile_kind kind) {
     return kind == ARMQ_TILE_S8 ? 1 : kind == ARMQ_TILE_BF16 ? 2 : 4;
 }
-
-size_t armq_tile_b_bytes(armq_tile_kind kind) { return kind == ARMQ_TILE_S8 ? 1 : 2; }

@@ -80,7 +80,7 @@ const armq_tile *armq_tile_for(const armq_tile_set *set, int64_t rows, int64_t p
 
 /* Bytes of one element of A or B. */
 size_t armq_tile_a_bytes(armq_tile_kind kind);
-size_t armq_tile_b_bytes(armq_tile_kind kind);
+static inline size_t armq_tile_b_bytes(armq_tile_kind kind) { return kind == ARMQ_TILE_S8 ? 1 : 2; }
 
 /* One set per tier and element kind. */
 extern const armq_tile_set armq_tiles_neon_s8;

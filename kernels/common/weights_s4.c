@@ -21,9 +21,14 @@ size_t armq_s4_row_bytes(const armq_weight_layout *layout) {
 static void load_codes(const armq_weight_layout *layout, const uint8_t *row, int64_t k,
                        uint8_t padding, uint8_t *codes) {
     const int64_t count = min64(CHUNK, layout->k - k);
-    uint8_t bytes[VECTOR] = {0};
-    memcpy(bytes, row + k / 2, (size_t)(count + 1) / 2);
-    uint8x16_t packed = vld1q_u8(bytes);
+    uint8x16_t packed;
+    if (count == CHUNK) {
+        packed = vld1q_u8(row + k / 2);
+    } else {
+        uint8_t bytes[VECTOR] = {0};
+        memcpy(bytes, row + k / 2, (size_t)(count + 1) / 2);
+        packed = vld1q_u8(bytes);
+    }
     if (!layout->word8)
         packed = veorq_u8(packed, vdupq_n_u8(0x88));
     const uint8x16_t low = vandq_u8(packed, vdupq_n_u8(15)), high = vshrq_n_u8(packed, 4);

@@ -49,7 +49,7 @@ static double value_of(const format *f, uint16_t bits) {
 
 static void check_pattern_there_and_back(const format *f) {
     for (uint32_t i = 0; i < 0x10000; i++) {
-        uint16_t bits = (uint16_t)i;
+        uint16_t bits = (uint16_t)i, room[2] = {bits, 0};
         float wide = f->widen(bits);
         if ((bits & 0x7fff) > f->infinity) {
             assert_true(isnan(wide));
@@ -64,7 +64,7 @@ static void check_pattern_there_and_back(const format *f) {
         assert_int_equal(signbit(wide) != 0, bits >> 15);
         assert_int_equal(f->narrow(wide), bits);
         assert_int_equal(f->narrow_f64((double)wide), bits);
-        assert_true(armq_load(f->dtype, &bits, 0) == (double)wide);
+        assert_true(armq_load(f->dtype, room, 0) == (double)wide);
     }
 }
 
@@ -72,6 +72,14 @@ static void every_pattern_there_and_back(void **state) {
     (void)state;
     check_pattern_there_and_back(&formats[0]);
     check_pattern_there_and_back(&formats[1]);
+}
+
+/* It has a short way of its own. */
+static void check_round_to(armq_dtype dtype, double value) {
+    float room = 0.0f;
+    armq_store(dtype, &room, 0, value);
+    double stored = armq_load(dtype, &room, 0), rounded = armq_round_to(dtype, value);
+    assert_true(isnan(value) ? isnan(rounded) : memcmp(&stored, &rounded, sizeof stored) == 0);
 }
 
 /* For each pair of neighbours: the midpoint goes to the even one, anything beside it to the nearer.
@@ -87,6 +95,9 @@ static void check_midpoint_to_even(const format *f) {
         assert_int_equal(f->narrow_f64(-middle), even | 0x8000);
         assert_int_equal(f->narrow_f64(nextafter(middle, 0.0)), low);
         assert_int_equal(f->narrow_f64(nextafter(middle, INFINITY)), high);
+        check_round_to(f->dtype, middle);
+        check_round_to(f->dtype, -nextafter(middle, 0.0));
+        check_round_to(f->dtype, nextafter(middle, INFINITY));
         assert_int_equal(f->narrow((float)middle), even); /* midpoints are f32 values */
         assert_int_equal(f->narrow(nextafterf((float)middle, 0.0f)), low);
         assert_int_equal(f->narrow(nextafterf((float)middle, INFINITY)), high);
@@ -160,6 +171,9 @@ static void f64_to_f32_like_the_cpu(void **state) {
         memcpy(&value, &bits, sizeof value);
         float mine = armq_f64_to_f32(value), cpu = (float)value;
         assert_true(isnan(value) ? isnan(mine) : bits_of(mine) == bits_of(cpu));
+        check_round_to(ARMQ_DTYPE_F32, value);
+        check_round_to(ARMQ_DTYPE_BF16, value);
+        check_round_to(ARMQ_DTYPE_F16, value);
     }
     assert_true(bits_of(armq_f64_to_f32(0x1p-150)) == 0);
     assert_true(bits_of(armq_f64_to_f32(nextafter(0x1p-150, 1.0))) == 1);
