@@ -4,7 +4,7 @@
 
 out=${out:?the folder of the logs}
 total_passed=0 total_failed=0 total_skipped=0
-child=
+child='' lane=''
 
 # ---- What a step's log says: each prints "passed failed skipped" ------------------------------
 
@@ -75,7 +75,7 @@ step() {
     timeout -k 10 "${step_seconds:-1200}" "$@" >"$log" 2>&1 </dev/null &
     child=$!
     wait "$child" || status=$?
-    child=
+    child=''
     read -r passed failed skipped < <("count_$count" "$log" "$status")
     if [ $((passed + failed + skipped)) = 0 ]; then
         failed=1
@@ -97,9 +97,35 @@ step() {
     total_skipped=$((total_skipped + skipped))
 }
 
+# shellcheck disable=SC2030,SC2031 # a lane has sums of its own
+# lane FUNCTION: runs the steps of a function beside those that follow, until join_lane shows them.
+lane() {
+    (
+        total_passed=0 total_failed=0 total_skipped=0 lane=''
+        trap 'kill "$child" 2>/dev/null; exit 130' INT TERM
+        "$1"
+        echo "$total_passed $total_failed $total_skipped" >"$out/lane.sum"
+    ) >"$out/lane.log" 2>&1 </dev/null &
+    lane=$!
+}
+
+# shellcheck disable=SC2031
+# A lane that did not come to its end has failed.
+join_lane() {
+    local passed=0 failed=1 skipped=0
+    wait "$lane" || true
+    lane=''
+    cat "$out/lane.log"
+    read -r passed failed skipped <"$out/lane.sum" || echo "the lane of these steps ended early"
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + failed))
+    total_skipped=$((total_skipped + skipped))
+}
+
 interrupted() {
     trap - INT TERM
-    [ -z "$child" ] || kill "$child" 2>/dev/null || true
+    local pid
+    for pid in $child $lane; do kill "$pid" 2>/dev/null || true; done
     echo
     echo "interrupted"
     exit 130

@@ -45,6 +45,22 @@ for tool in format tidy shell python header; do
 done
 
 arm=$(case $(uname -m) in aarch64 | arm64) echo yes ;; esac)
+
+# What keeps one core busy, or waits, beside the rest.
+# shellcheck disable=SC2317 # lane calls it
+proofs() {
+    local tests script
+    for tests in reference reports; do
+        step "python-$tests" unittest "$python" -m unittest discover -v -s "$tests/tests"
+    done
+    for script in */tests/test_*.sh; do
+        step "$(basename "$script" .sh)" status bash "$script"
+    done
+    step model-unit unittest bash ci/test.sh --build model-test
+    step faults faults bash ci/test.sh --build faults ARGS=--sharp
+}
+
+lane proofs
 if [ "$arm" ]; then
     unit_step unit-native native build/aarch64/tests.txt build/aarch64/kernel-tests.txt
 else
@@ -54,36 +70,31 @@ fi
 for cpu in "${cpus[@]}"; do
     unit_step "kernels-$cpu" "$cpu" build/aarch64/kernel-tests.txt
 done
-
-for tests in reference reports; do
-    compgen -G "$tests/tests/test_*.py" >/dev/null || continue
-    step "python-$tests" unittest "$python" -m unittest discover -v -s "$tests/tests"
-done
-for script in */tests/test_*.sh; do
-    [ ! -e "$script" ] || step "$(basename "$script" .sh)" status bash "$script"
-done
-
 for folder in golden vectors; do
     [ "$arm" ] || step "$folder-native" tally "build/$(uname -m)/armq-golden" "reference/$folder"
     step "$folder" tally build/armq-golden "reference/$folder"
 done
-[ ! -e conformance/tests/broken/run.sh ] ||
-    step broken-providers tally bash conformance/tests/broken/run.sh
-step faults faults bash ci/test.sh --build faults ARGS=--sharp
+step broken-providers tally bash conformance/tests/broken/run.sh
 step example tally bash conformance/tests/example.sh
 step soak tally make --no-print-directory soak "ARGS=--cases 4000 --seed 7 --fresh --out $out/soak"
-
-step model-unit unittest bash ci/test.sh --build model-test
 step model-tiles tally bash ci/test.sh --build model-tiles
+join_lane
 
-if [ "$arm" ]; then
-    step conform-native ledger build/armq-conform --sweep ci --jobs "$jobs" \
-        --json "$out/conform-native.jsonl" --junit "$out/conform-native.xml"
-fi
+# The naive provider is plain C, the same code on every CPU: once emulated, once native.
+kernels=neon,dotprod,i8mm,bf16
 declare -A tier=([cortex-a72]=neon [neoverse-n1]=dotprod [max]=i8mm)
+declare -A naive=([max]=",naive")
+
+conform() {
+    local name=conform-$1
+    shift
+    step "$name" ledger "$@" --sweep ci --jobs "$jobs" --json "$out/$name.jsonl" --junit "$out/$name.xml"
+}
+
+conform native "build/$(uname -m | sed s/arm64/aarch64/)/armq-conform"
 for cpu in "${cpus[@]}"; do
-    ARMQ_CPU=$cpu step "conform-$cpu" ledger build/armq-conform --sweep ci --jobs "$jobs" \
-        --require-tier "${tier[$cpu]}" --json "$out/conform-$cpu.jsonl" --junit "$out/conform-$cpu.xml"
+    ARMQ_CPU=$cpu conform "$cpu" build/armq-conform --provider "$kernels${naive[$cpu]:-}" \
+        --require-tier "${tier[$cpu]}"
 done
 
 finish
