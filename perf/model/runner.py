@@ -43,6 +43,8 @@ class Results:
 
 
 class Runner:
+    extra = {}  # environment of the program besides what it gets anyway
+
     def __init__(self, build):
         build = Path(build)
         self.program = build / "aarch64" / "armq-model"
@@ -51,7 +53,7 @@ class Runner:
         self.cases = {}  # line -> what it expands to
         # Nothing of the user's environment: it would move the stack.
         self.environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C",
-                            "ARMQ_EMULATED": "1", "ARMQ_CPU": "max"}
+                            "ARMQ_EMULATED": "1", "ARMQ_CPU": "max", **self.extra}
 
     def _emulate(self, arguments, plugin=()):
         command = [EMULATOR, "-L", "/", "-cpu", CPU, *plugin, str(self.program), *arguments]

@@ -5,6 +5,8 @@ import contextlib
 import io
 import json
 import os
+import platform
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -47,6 +49,26 @@ class Answers(unittest.TestCase):
                 status, out, err = run("--jobs", str(i + 1), "--json", str(path),
                                        "--provider", "i8mm,dotprod,bf16", CASE, BASE,
                                        CASE + " threads=3")
+            self.assertEqual(status, 0, err)
+            texts.append((out, path.read_bytes()))
+        self.assertEqual(texts[0], texts[1])
+
+    def test_another_host_gives_the_same_bytes(self):
+        """Other caches, as hwloc would find them, and another number of processors."""
+        other = "pack:1 l3:1(size=3145728) l2:1(size=98304) l1d:1(size=8192) core:1 pu:8"
+        seen = subprocess.run([f"{BUILD}/{platform.machine()}/armq-conform", "--force", "--json",
+                               str(self.directory / "seen"), "--provider", "naive",
+                               "quantize tokens=1 k=1"],
+                              env={"HWLOC_SYNTHETIC": other}, capture_output=True, check=True)
+        self.assertEqual(seen.returncode, 0)
+        with open(self.directory / "seen", encoding="utf-8") as file:
+            machine = json.loads(file.readline())["machine"]
+        self.assertEqual((machine["l1"], machine["l2"], machine["llc"]), (8192, 98304, 3145728))
+        texts = []
+        for i, extra in enumerate(({}, {"HWLOC_SYNTHETIC": other})):
+            path = self.directory / f"{i}.json"
+            with mock.patch.object(Runner, "extra", extra):
+                status, out, err = run("--json", str(path), "--provider", "i8mm,bf16", CASE, BASE)
             self.assertEqual(status, 0, err)
             texts.append((out, path.read_bytes()))
         self.assertEqual(texts[0], texts[1])
