@@ -115,6 +115,12 @@ int64_t ref_dot(const int16_t *a, const int8_t *b, int64_t k) {
     return total;
 }
 
+void ref_exact_row(ref_context *context, int64_t row, const int64_t *columns, int64_t count,
+                   ref_interval *intervals) {
+    for (int64_t i = 0; i < count; i++)
+        intervals[i] = ref_exact(context->op->unquantized(context, row, columns ? columns[i] : i));
+}
+
 bool ref_bias(const ref_context *context, int64_t n, double *bias) {
     const armq_desc *desc = context->problem.desc;
     if (!(desc->uses & ARMQ_USES_BIAS))

@@ -24,33 +24,24 @@ static bool gemm_open(ref_context *context) {
 
 static void gemm_close(ref_context *context) { free(context->state); }
 
-static int64_t sum_at(ref_context *context, int64_t row, int64_t column) {
+static double sum_at(ref_context *context, int64_t row, int64_t column) {
     const armq_desc *desc = context->problem.desc;
     int64_t groups = ref_groups(desc, desc->k), length = groups ? desc->k / groups : 0;
     unpacked *last = context->state;
     if (length == 0)
-        return 0;
+        return 0.0;
     if (last->row != column / groups)
         ref_int4_row(desc, context->problem.weights[0], column / groups, desc->k, last->w);
     last->row = column / groups;
     int64_t first = column % groups * length;
-    return ref_dot(ref_cache_s8_row(context, row)->centered + first, last->w + first, length);
-}
-
-static void gemm_row(ref_context *context, int64_t row, const int64_t *columns, int64_t count,
-                     ref_interval *intervals) {
-    for (int64_t i = 0; i < count; i++)
-        intervals[i] = ref_exact((double)sum_at(context, row, columns ? columns[i] : i));
-}
-
-static double gemm_unquantized(ref_context *context, int64_t row, int64_t column) {
-    return (double)sum_at(context, row, column);
+    return (double)ref_dot(ref_cache_s8_row(context, row)->centered + first, last->w + first,
+                           length);
 }
 
 const ref_op ref_op_gemm_s8s4s32 = {
     .op = ARMQ_OP_GEMM_S8S4S32,
     .open = gemm_open,
     .close = gemm_close,
-    .row = gemm_row,
-    .unquantized = gemm_unquantized,
+    .row = ref_exact_row,
+    .unquantized = sum_at,
 };

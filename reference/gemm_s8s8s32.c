@@ -7,25 +7,15 @@ static bool gemm_open(ref_context *context) {
     return desc->in == ARMQ_DTYPE_S8 && desc->format == ARMQ_WEIGHT_S8 && ref_cache_open(context);
 }
 
-static int64_t sum_at(ref_context *context, int64_t row, int64_t column) {
+static double sum_at(ref_context *context, int64_t row, int64_t column) {
     int64_t k = context->problem.desc->k;
     const int8_t *w = context->problem.weights[0]->w;
-    return k ? ref_dot(ref_cache_s8_row(context, row)->centered, w + column * k, k) : 0;
-}
-
-static void gemm_row(ref_context *context, int64_t row, const int64_t *columns, int64_t count,
-                     ref_interval *intervals) {
-    for (int64_t i = 0; i < count; i++)
-        intervals[i] = ref_exact((double)sum_at(context, row, columns ? columns[i] : i));
-}
-
-static double gemm_unquantized(ref_context *context, int64_t row, int64_t column) {
-    return (double)sum_at(context, row, column);
+    return k ? (double)ref_dot(ref_cache_s8_row(context, row)->centered, w + column * k, k) : 0.0;
 }
 
 const ref_op ref_op_gemm_s8s8s32 = {
     .op = ARMQ_OP_GEMM_S8S8S32,
     .open = gemm_open,
-    .row = gemm_row,
-    .unquantized = gemm_unquantized,
+    .row = ref_exact_row,
+    .unquantized = sum_at,
 };

@@ -65,6 +65,10 @@ const void *ref_x_row(const ref_context *context, int64_t row);
 /* Exact sum of a[i] * b[i]. */
 int64_t ref_dot(const int16_t *a, const int8_t *b, int64_t k);
 
+/* The row of an op without roundings: intervals that hold what its `unquantized` answers. */
+void ref_exact_row(ref_context *context, int64_t row, const int64_t *columns, int64_t count,
+                   ref_interval *intervals);
+
 /* True if the problem has a bias; then *bias is its element n, exactly. */
 bool ref_bias(const ref_context *context, int64_t n, double *bias);
 
