@@ -15,7 +15,7 @@ enum { TOKENS_MAX = 64, SLOTS_MAX = 8, FEW_SLOTS = 3 };
 static const size_t plain_max = (size_t)32 << 20;
 
 /* Address space of all operands: an emulator keeps 8 MiB for each GiB of it. */
-static const size_t address_space_max = (size_t)112 << 30;
+static const size_t address_space_max = (size_t)136 << 30;
 
 static const int64_t two_31 = INT64_C(1) << 31, two_32 = INT64_C(1) << 32;
 
