@@ -18,6 +18,7 @@
 #include "conformance/check.h"
 #include "conformance/crew.h"
 #include "conformance/fp_control.h"
+#include "conformance/starved.h"
 #include "harness/machine.h"
 
 static int64_t now_ns(void) {
@@ -232,8 +233,9 @@ bool worker_give(worker *w, const plan *p, uint64_t checks, int64_t task, const 
     w->shared->check = -1;
     w->task = task;
     w->started_ns = w->still_since_ns = now_ns();
-    w->steps = 0;
+    w->steps = -1; /* what it had waited before is looked up first */
     w->check = -1;
+    w->starved_before_ns = w->starved_seen_ns = 0;
     w->patience_ns = nanoseconds(watch_patience(&asked.c));
     /* An idle worker can have died since its last answer: then another one takes the task. */
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -332,19 +334,34 @@ worker_event worker_collect(worker *w) {
     return lost(w, got > 0);
 }
 
+/* It has begun something new. Looked up now and then only: a little too much is no harm. */
+static void note_progress(worker *w, int64_t now) {
+    static const int64_t often = 50000000;
+    w->steps = w->shared->steps;
+    w->check = w->shared->check;
+    w->still_since_ns = now;
+    if (now - w->starved_seen_ns < often)
+        return;
+    w->starved_seen_ns = now;
+    w->starved_before_ns = starved_ns(w->pid);
+}
+
+/* Whether it has stood still for longer than allowed, of time that was its own. */
+static bool overruns(const worker *w, int64_t still, int64_t allowed) {
+    return still > allowed && still - (starved_ns(w->pid) - w->starved_before_ns) > allowed;
+}
+
 worker_event worker_check_hang(worker *w) {
     const watch *s = w->shared;
     char detail[sizeof s->result.reason];
     int64_t start = s->call_start, allowed = s->call_allowed, now = now_ns();
     if (has_ended(w)) /* and the fd is silent: a child it left behind keeps it open */
         return worker_collect(w);
-    if (s->steps != w->steps || s->check != w->check) {
-        w->steps = s->steps;
-        w->check = s->check;
-        w->still_since_ns = now;
-    }
+    if (s->steps != w->steps || s->check != w->check)
+        note_progress(w, now);
     bool in_call = start != 0;
-    if (in_call ? now - start <= allowed : now - w->still_since_ns <= w->patience_ns)
+    if (!overruns(w, now - (in_call ? start : w->still_since_ns),
+                  in_call ? allowed : w->patience_ns))
         return WORKER_RUNNING;
     stop(w);
     if (in_call)

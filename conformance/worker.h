@@ -20,6 +20,8 @@ typedef struct {
     /* Whether it goes on: what the parent saw last, since when, and how long that may last. */
     int64_t steps, still_since_ns, patience_ns;
     int32_t check;
+    /* What it had waited for a processor then (starved.h), as of when that was looked up. */
+    int64_t starved_before_ns, starved_seen_ns;
 } worker;
 
 typedef enum { WORKER_RUNNING, WORKER_DONE } worker_event;
@@ -38,7 +40,8 @@ worker_event worker_collect(worker *w);
 
 /* DONE if the worker died without its fd saying so, if the current call has overrun its allowance,
  * or if nothing has begun or ended for longer than watch_patience: then the worker is gone, and the
- * result says so. To be called every now and then. */
+ * result says so. Time in which other processes kept it from running does not count. To be called
+ * every now and then. */
 worker_event worker_check_hang(worker *w);
 
 #endif

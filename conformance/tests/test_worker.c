@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the parent makes of workers that do not answer. The workers here are processes of this test,
  * which hold the other end of the fd as a worker does. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -40,6 +41,7 @@ static worker start(void (*behave)(watch *shared, int fd)) {
     w.task = 0;
     w.started_ns = w.still_since_ns = now_ns();
     w.patience_ns = INT64_MAX;
+    w.starved_before_ns = w.starved_seen_ns = 0;
     w.pid = fork();
     assert_true(w.pid >= 0);
     if (w.pid == 0) {
@@ -136,6 +138,75 @@ static void going_on_is_no_hang(void **state) {
     w.shared->call_allowed = 1;
     assert_int_equal(worker_check_hang(&w), WORKER_DONE);
     assert_non_null(strstr(w.shared->result.reason, "hang: a call ran for more than"));
+    worker_close(&w);
+}
+
+/* --- Busy machines ------------------------------------------------------------------------------
+ */
+
+enum { RIVALS = 7 };
+static const int64_t own_ms = 120; /* of processor time */
+
+static void spin(int64_t ms) {
+    struct timespec t;
+    do
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < ms);
+}
+
+static void share_one_processor(void) {
+    cpu_set_t one;
+    if (sched_getaffinity(0, sizeof one, &one) != 0)
+        _exit(1);
+    size_t last = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(last, &one))
+        last--;
+    CPU_ZERO(&one);
+    CPU_SET(last, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0)
+        _exit(1);
+}
+
+/* A call of own_ms that may take three times that, on a processor that it has an eighth of. */
+static void spin_in_a_call(watch *shared, int fd) {
+    pid_t rivals[RIVALS];
+    share_one_processor();
+    for (int i = 0; i < RIVALS; i++)
+        if ((rivals[i] = fork()) == 0) {
+            spin(60000);
+            _exit(0);
+        }
+    watch_call_begin(shared, 3e-3 * (double)own_ms);
+    spin(own_ms);
+    watch_call_end(shared);
+    for (int i = 0; i < RIVALS; i++)
+        kill(rivals[i], SIGKILL);
+    wait_for_ever(shared, fd);
+}
+
+static void a_busy_machine_is_no_hang(void **state) {
+    (void)state;
+    worker w = start(spin_in_a_call);
+    int64_t begin = now_ns();
+    while (w.shared->steps < 2) {
+        assert_int_equal(worker_check_hang(&w), WORKER_RUNNING);
+        pause_ms(10);
+    }
+    assert_true(now_ns() - begin > 3 * own_ms * 1000000); /* it was a hang by the clock */
+    worker_close(&w);
+}
+
+static void spin_for_ever(watch *shared, int fd) {
+    (void)fd;
+    watch_call_begin(shared, 0.4);
+    spin(600000);
+}
+
+static void spinning_is_a_hang(void **state) {
+    (void)state;
+    worker w = start(spin_for_ever);
+    assert_true(ends_within(&w, 20000));
+    assert_non_null(strstr(w.shared->result.reason, "hang: a call ran for more than 0.4 s"));
     worker_close(&w);
 }
 
@@ -237,6 +308,8 @@ int main(void) {
         cmocka_unit_test(a_surviving_child_does_not_hide_a_crash),
         cmocka_unit_test(standing_still_is_a_hang),
         cmocka_unit_test(going_on_is_no_hang),
+        cmocka_unit_test(a_busy_machine_is_no_hang),
+        cmocka_unit_test(spinning_is_a_hang),
         cmocka_unit_test(a_closed_connection_is_a_crash),
         cmocka_unit_test(foreign_text_is_no_answer),
         cmocka_unit_test(allowance_grows_with_the_work),
