@@ -26,6 +26,6 @@ $(foreach a,$(ARCHES),$(foreach o,$(ORDERS),$(eval $(call order,$(a),$(o)))))
 
 .PHONY: soak
 soak: ## judge 200,000 random cases in three orders of arithmetic: make soak ARGS="--cases 20000 --seed 2"
-	+@$(MAKE) --quiet --no-print-directory $(parallel) $(BUILD)/$(HOST_ARCH)/armq-conform \
-		$(ORDERS:%=$(BUILD)/$(HOST_ARCH)/libarmq-%.so)
+	+@$(MAKE) --quiet --no-print-directory $(parallel) $(BUILD)/armq-conform \
+		$(foreach a,$(ARCHES),$(BUILD)/$(a)/armq-conform $(ORDERS:%=$(BUILD)/$(a)/libarmq-%.so))
 	@BUILD=$(BUILD) $(PYTHON) -B conformance/soak/run.py $(ARGS)

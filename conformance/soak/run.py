@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges random cases on the naive provider in three orders of arithmetic: make soak [ARGS=...].
+"""Judges random cases: by default on the naive provider in three orders of arithmetic, natively.
 
-All three are right, so whatever fails is a mistake of the reference (or of all three). Only the
-check `value` is run. Cases come in chunks, each from its own seed; what became of a chunk is a line
-of OUT/state.jsonl, and a run of the same build that was stopped goes on behind the last one. A
-chunk that failed leaves its result file beside it.
+All three are right, so whatever fails is a mistake of the reference (or of all three). Real kernels
+are soaked with --providers, --ops and --cpu. Only the check `value` is run. Cases come in chunks,
+each from its own seed; what became of a chunk is a line of OUT/state.jsonl, and a run of the same
+build and options that was stopped goes on behind the last one. With --seconds chunks are run until
+they have taken that long together, those before a stop included; the cases are those that --cases
+with the number reached gives again. A chunk that failed leaves its result file beside state.jsonl.
 
-The last line is "soak: N passed, N failed, N skipped", counting cases times orders. Exit status: 0
-none failed, 1 some, 2 usage.
+The last line is "soak: N passed, N failed, N skipped", counting cases times providers. Exit status:
+0 none failed, 1 some, 2 usage.
 """
 
 import argparse
-import functools
 import hashlib
 import json
 import os
@@ -23,9 +24,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-FOLDER = Path(os.environ.get("BUILD", "build")) / platform.machine().replace("arm64", "aarch64")
-PROGRAM = FOLDER / "armq-conform"
-LIBRARIES = [FOLDER / f"libarmq-{order}.so" for order in ("reversed", "fused")]
+BUILD = Path(os.environ.get("BUILD", "build"))
+HOST = platform.machine().replace("arm64", "aarch64")
+CPUS = "native", "cortex-a72", "neoverse-n1", "max"
 
 CHUNK = 2000
 FLOATS = "f32", "bf16", "f16"
@@ -71,10 +72,10 @@ def activation(rng, op, dialect):
     return rng.choice(("silu", "gelu", "gelu_tanh", "swigluoai"))
 
 
-def dimensions(rng, op, group):
+def dimensions(rng, op, group, tiled):
     def along_k(most, rarely):
         return group * rng.randint(1, 4) if group else size(rng, most, rarely)
-    tokens = rng.randint(1, 5)
+    tokens = size(rng, 5, 40) if tiled else rng.randint(1, 5)
     if op.startswith("moe"):
         return {"tokens": tokens, "hidden": along_k(40, 160),
                 "intermediate": group * rng.randint(1, 2) if group else size(rng, 24, 100),
@@ -83,7 +84,16 @@ def dimensions(rng, op, group):
         return {"tokens": tokens, "intermediate": size(rng, 64, 300)}
     if op == "quantize":
         return {"tokens": tokens, "k": size(rng, 96, 600)}
-    return {"tokens": tokens, "n": rng.randint(1, 12), "k": along_k(96, 600)}
+    channels = size(rng, 12, 70) if tiled else rng.randint(1, 12)
+    return {"tokens": tokens, "n": channels, "k": along_k(96, 600)}
+
+
+def tile_keys(rng, keys):
+    """Blocks of K and of rows that would otherwise take larger cases, and parts of them."""
+    if rng.random() < 0.3:
+        keys["caches"] = rng.choice(("small", "none"))
+    if rng.random() < 0.2:
+        keys["threads"] = rng.randint(2, 5)
 
 
 def moe_keys(rng, keys, dtype):
@@ -99,11 +109,12 @@ def moe_keys(rng, keys, dtype):
     keys.update(routing=routing, w13_bias=first, w2_bias=second, router=router)
 
 
-def random_case(rng):
-    op = rng.choice(OPS)
+def random_case(rng, ops, tiled):
+    """tiled: what matters to a provider with tiles of many rows and columns, unlike the naive."""
+    op = rng.choice(ops)
     int4 = "s4" in op or "w4" in op
     group = rng.choice((0, 0, 32, 64)) if int4 else 0
-    keys = dimensions(rng, op, group)
+    keys = dimensions(rng, op, group, tiled)
     dialect, dtypes = rng.choice(dialects(op))
     dtype = rng.choice(dtypes)
     if dialect:
@@ -125,45 +136,68 @@ def random_case(rng):
                     format=rng.choice(("s4_low", "s4_word8")))
     if op in ("linear_w8a8", "linear_w4a8", "moe_w8a8", "moe_w4a8") and rng.random() < 0.15:
         keys["quant"] = rng.choice(("symmetric", "asymmetric"))
+    if tiled:
+        tile_keys(rng, keys)
     keys["seed"] = rng.randint(1, 10**9)
     return " ".join([op, *(f"{key}={value}" for key, value in keys.items())])
 
 
-def write_sweep(path, seed, chunk, count):
-    """Seeded by both numbers, so that a chunk does not depend on those before it."""
-    rng = random.Random(f"{seed} {chunk}")
+def write_sweep(path, options, chunk, count):
+    """Seeded by seed and chunk, so that a chunk does not depend on those before it."""
+    rng = random.Random(f"{options.seed} {chunk}")
+    ops = [op for op in OPS if op in options.ops]
     lines = {}
     while len(lines) < count:
-        lines[random_case(rng)] = None
+        lines[random_case(rng, ops, options.tiled)] = None
     path.write_text("\n".join(lines) + "\n")
 
 
 # --- A chunk --------------------------------------------------------------------------------------
 
-@functools.cache
-def build():
-    """Which program and libraries judged."""
-    whole = b"".join(path.read_bytes() for path in (PROGRAM, *LIBRARIES))
-    return hashlib.sha256(whole).hexdigest()[:16]
+def orders(options):
+    folder = BUILD / (HOST if options.cpu == "native" else "aarch64")
+    return ["naive", *(str(folder / f"libarmq-{order}.so") for order in ("reversed", "fused"))]
+
+
+def program(options):
+    return BUILD / HOST / "armq-conform" if options.cpu == "native" else BUILD / "armq-conform"
+
+
+def identity(options):
+    """Which program judged what."""
+    sums = hashlib.sha256(json.dumps([options.providers, options.ops, options.cpu]).encode())
+    folder = BUILD / (HOST if options.cpu == "native" else "aarch64")
+    for path in (folder / "armq-conform", *map(Path, options.providers)):
+        if path.is_file():
+            sums.update(path.read_bytes())
+    return sums.hexdigest()[:16]
+
+
+def chunk_name(options, chunk):
+    return f"{options.identity}-{options.seed}-{chunk}"
 
 
 def run_chunk(options, chunk, count):
     """What its line of state.jsonl says."""
-    sweep, out = options.out / f"chunk-{chunk}.sweep", options.out / f"chunk-{chunk}.jsonl"
-    write_sweep(sweep, options.seed, chunk, count)
-    providers = ",".join(["naive", *map(str, LIBRARIES)])
-    command = [str(PROGRAM), "--provider", providers, "--sweep", str(sweep), "--check", "value",
-               "--json", str(out), "--force", "--shrink"]
+    start, stem = time.monotonic(), options.out / chunk_name(options, chunk)
+    sweep, out = stem.with_suffix(".sweep"), stem.with_suffix(".jsonl")
+    write_sweep(sweep, options, chunk, count)
+    command = [str(program(options)), "--provider", ",".join(options.providers), "--sweep",
+               str(sweep), "--check", "value", "--json", str(out), "--force", "--shrink"]
     if options.jobs:
         command += ["--jobs", str(options.jobs)]
+    environment = dict(os.environ)
+    if options.cpu != "native":
+        environment["ARMQ_CPU"] = options.cpu
     ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                           check=False)
+                           check=False, env=environment)
     if ended.returncode not in (0, 1):
         sys.exit(f"soak: chunk {chunk}: exit status {ended.returncode}:\n{ended.stdout}")
     result = summary(out)
     if result["cases"] != count:
         sys.exit(f"soak: chunk {chunk}: {result['cases']} of {count} cases ran:\n{ended.stdout}")
-    result.update(chunk=chunk, seed=options.seed, build=build())
+    result.update(chunk=chunk, seed=options.seed, build=options.identity,
+                  seconds=round(time.monotonic() - start, 3))
     if result["failed"]:
         print("\n".join(line for line in ended.stdout.splitlines()
                         if line.startswith(("FAIL ", "     "))), flush=True)
@@ -192,7 +226,7 @@ def summary(path):
 # --- The whole ------------------------------------------------------------------------------------
 
 def done_chunks(options):
-    """Lines of state.jsonl of this seed and build; the last may be cut."""
+    """Lines of state.jsonl of this seed, build and options; the last may be cut."""
     path, done = options.out / "state.jsonl", {}
     if options.fresh and path.exists():
         path.unlink()
@@ -201,12 +235,24 @@ def done_chunks(options):
             record = json.loads(line)
         except ValueError:
             break
-        if record["seed"] == options.seed and record["build"] == build():
+        if record["seed"] == options.seed and record["build"] == options.identity:
             done[record["chunk"]] = record
     return done
 
 
-def report(chunks):
+def again(options, cases):
+    """Arguments with which the same cases are judged once more."""
+    words = ["--seed", options.seed, "--cases", cases]
+    if options.cpu != "native":
+        words += ["--cpu", options.cpu]
+    if options.providers != orders(options):
+        words += ["--providers", ",".join(options.providers)]
+    if set(options.ops) != set(OPS):
+        words += ["--ops", ",".join(options.ops)]
+    return " ".join(map(str, words))
+
+
+def report(options, chunks):
     usage = {}
     for record in chunks:
         for key, value in record["usage"].items():
@@ -215,42 +261,79 @@ def report(chunks):
     for key in sorted(usage):
         used, provider, case = usage[key]
         print(f"  {key:28} {used:.3f}  {provider}: {case}")
+    for record in chunks:
+        if record["failed"]:
+            print(f"{record['failed']} failed in "
+                  f"{options.out / chunk_name(options, record['chunk'])}.jsonl")
     total = {name: sum(c[name] for c in chunks)
              for name in ("cases", "passed", "failed", "skipped")}
-    print(f"{total['cases']} cases in three orders")
+    print(f"{total['cases']} cases on {len(options.providers)} "
+          f"provider{'s' if len(options.providers) > 1 else ''} ({options.cpu}); again: "
+          f"make soak ARGS=\"{again(options, total['cases'])}\"")
     print(f"soak: {total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
     return 1 if total["failed"] or not total["passed"] else 0
 
 
+def words(text):
+    return [word for word in text.split(",") if word]
+
+
 def parse():
     parser = argparse.ArgumentParser(prog="make soak", description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=int, default=200_000)
+    parser.add_argument("--cases", type=int, help="default: 200000, or what --seconds allows")
+    parser.add_argument("--seconds", type=float, help="run chunks of cases for so long")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--providers", type=words, help="names or libraries, with commas between; "
+                        "default: naive in three orders")
+    parser.add_argument("--ops", type=words, default=sorted(set(OPS)), help="default: all")
+    parser.add_argument("--cpu", choices=CPUS, default="native", help="other than native: emulated")
     parser.add_argument("--jobs", type=int, help="worker processes; default: usable cores")
-    parser.add_argument("--out", type=Path, default=Path(os.environ.get("BUILD", "build")) / "soak")
+    parser.add_argument("--out", type=Path, default=BUILD / "soak")
     parser.add_argument("--fresh", action="store_true", help="forget what was done before")
     options = parser.parse_args()
-    if options.cases < 1:
+    if options.cases is None and options.seconds is None:
+        options.cases = 200_000
+    if options.cases is not None and options.cases < 1:
         parser.error(f"--cases {options.cases}: allowed are whole numbers from 1")
+    if options.seconds is not None and not 0 < options.seconds < 1e9:
+        parser.error(f"--seconds {options.seconds}: allowed are numbers above 0")
+    for op in options.ops:
+        if op not in OPS:
+            parser.error(f"--ops '{op}': allowed are {' '.join(sorted(set(OPS)))}")
+    if not options.ops:
+        parser.error("--ops: names none")
+    options.ops = sorted(set(options.ops))
+    options.providers = options.providers or orders(options)
+    options.tiled = options.providers != orders(options)
+    options.identity = identity(options)
     return options
+
+
+def next_count(options, chunks):
+    """Cases of the chunk after these; 0: there is none."""
+    if options.seconds is not None and sum(c["seconds"] for c in chunks) >= options.seconds:
+        return 0
+    left = CHUNK if options.cases is None else options.cases - CHUNK * len(chunks)
+    return max(0, min(CHUNK, left))
 
 
 def main():
     options = parse()
     options.out.mkdir(parents=True, exist_ok=True)
-    done, start, chunks = done_chunks(options), time.monotonic(), []
-    for chunk in range((options.cases + CHUNK - 1) // CHUNK):
-        count = min(CHUNK, options.cases - chunk * CHUNK)
-        record = done.get(chunk)
-        if not record or record["cases"] != count:
-            record = run_chunk(options, chunk, count)
+    done, chunks = done_chunks(options), []
+    while count := next_count(options, chunks):
+        record = done.get(len(chunks))
+        known = record and record["cases"] == count
+        if not known:
+            record = run_chunk(options, len(chunks), count)
             with open(options.out / "state.jsonl", "a", encoding="utf-8") as state:
                 state.write(json.dumps(record) + "\n")
-            failed = record["failed"] + sum(c["failed"] for c in chunks)
-            print(f"{chunk * CHUNK + count:8} cases, {failed} failed, "
-                  f"{time.monotonic() - start:.0f} s", flush=True)
         chunks.append(record)
-    return report(chunks)
+        if not known:
+            total = {name: sum(c[name] for c in chunks) for name in ("cases", "failed", "seconds")}
+            print(f"{total['cases']:8} cases, {total['failed']} failed, {total['seconds']:.0f} s",
+                  flush=True)
+    return report(options, chunks)
 
 
 if __name__ == "__main__":
