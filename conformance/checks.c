@@ -145,7 +145,7 @@ static void run_check(int index, trial *t) {
         out->status = check_skip(out, "%.*s", (int)sizeof out->note - 1, out->failure.detail);
     /* A check may have written either on its way to another verdict. */
     if (out->status != CHECK_SKIPPED)
-        out->note[0] = '\0';
+        memcpy(out->note, out->measured, sizeof out->measured);
     if (out->status != CHECK_FAILED)
         out->failure = (check_failure){.unjudged = unjudged};
 }

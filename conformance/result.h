@@ -36,7 +36,8 @@ typedef struct {
 
 typedef struct {
     check_status status;
-    char note[160];        /* why skipped; "" otherwise */
+    char note[160];        /* why skipped, or what was measured; "" otherwise */
+    char measured[64];     /* by a check that ran: its note in the end */
     check_failure failure; /* if FAILED */
 } check_result;
 

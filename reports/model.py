@@ -147,7 +147,8 @@ def check_table(runs):
             for name, status in case.get("checks", {}).items():
                 counts[name][str(status).replace("_", " ")] += 1
             for name, note in case.get("notes", {}).items():
-                notes[name][str(note)] += 1
+                if case.get("checks", {}).get(name) == "skipped":
+                    notes[name][str(note)] += 1
     for n in counts.values():
         n["not run"] = max(0, cases - n["passed"] - n["failed"] - n["skipped"])
     return [(name, counts[name], notes[name].most_common()) for name in counts]

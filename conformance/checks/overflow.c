@@ -7,6 +7,7 @@
 
 #include "conformance/check.h"
 #include "conformance/embed.h"
+#include "conformance/footprint.h"
 #include "kernels/api/names.h"
 
 typedef struct {
@@ -14,8 +15,47 @@ typedef struct {
     embedding *e;
     armq_args args;
     armq_status status;
-    const char *what; /* the call that status is of */
+    const char *what;       /* the call that status is of */
+    footprint most;         /* after a call */
+    const char *most_after; /* which; NULL: cannot be measured */
 } far_call;
+
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+static int64_t memory_limit = INT64_C(2) << 30;
+
+void check_overflow_limit(int64_t bytes) { memory_limit = bytes; }
+
+/* At once after a call, before pages are given back. */
+static void measure(far_call *call) {
+    footprint now;
+    if (!footprint_get(&now) ||
+        (call->most_after && footprint_bytes(&now) <= footprint_bytes(&call->most)))
+        return;
+    call->most = now;
+    call->most_after = call->what;
+}
+
+static double mib(int64_t bytes) { return (double)bytes / 1048576.0; }
+
+/* What a case of memory=sparse may take is a promise to who runs it. */
+static bool is_small(const far_call *call, check_result *out) {
+    if (!call->most_after) {
+        snprintf(out->measured, sizeof out->measured,
+                 "memory not measured: no /proc/self/smaps_rollup");
+        return true;
+    }
+    int64_t bytes = footprint_bytes(&call->most);
+    snprintf(out->measured, sizeof out->measured, "%.0f MiB of memory after %s", mib(bytes),
+             call->most_after);
+    if (bytes <= memory_limit)
+        return true;
+    failure_set(&out->failure,
+                "%.0f MiB of memory are taken after %s (%.0f MiB of them page tables); %.0f MiB "
+                "are allowed with memory=sparse",
+                mib(bytes), call->most_after, mib(call->most.tables), mib(memory_limit));
+    return false;
+}
 
 /* --- The provider's part ---------------------------------------------------------------------- */
 
@@ -49,6 +89,7 @@ static void pack_all(void *arg) {
     for (int32_t which = 0; which < (moe ? 2 : 1) && call->status == ARMQ_OK; which++)
         if (call->e->data.at[OPERAND_PACKED + which])
             call->status = moe ? pack_experts(call, which) : pack_range(call, which, 0, 1);
+    measure(call);
 }
 
 static void run(void *arg) {
@@ -56,6 +97,7 @@ static void run(void *arg) {
     call->what = "run";
     call->status =
         call_run_safely(call->t->provider, &call->e->large.desc, call->t->plan, &call->args);
+    measure(call);
 }
 
 /* --- Around it -------------------------------------------------------------------------------- */
@@ -146,6 +188,8 @@ check_status check_overflow(trial *t, check_result *out) {
     if (ready)
         t->result->input_hash = e.in->hash;
     check_status status = ready ? run_embedded(&call, out) : check_skip(out, "%s", why);
+    if (status == CHECK_PASSED)
+        status = check_verdict(is_small(&call, out));
     trial_release_plan(t);
     embed_close(&e);
     return status;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "conformance/check.h"
+#include "conformance/footprint.h"
 #include "conformance/providers.h"
 #include "harness/machine.h"
 #include "kernels/api/describe.h"
@@ -193,6 +194,7 @@ static void expect(const char *line, run_function *run, check_status status) {
     assert_int_equal(result.status, status == CHECK_FAILED ? CASE_FAILED : CASE_PASSED);
     if (status == CHECK_FAILED)
         assert_non_null(strstr(r->failure.detail, "wanted"));
+    assert_non_null(strstr(r->note, status == CHECK_PASSED ? " MiB of memory after " : ""));
 }
 
 /* `at` is wrong as an int32 and, if the case goes that far, as an uint32. */
@@ -318,6 +320,43 @@ static void slots(void **state) {
     expect((SLOTS "top_k=134217729"), run_moe, CHECK_PASSED);
 }
 
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+static const size_t hoard_bytes = (size_t)300 << 20;
+
+static armq_status hoards(const armq_desc *d, const void *plan, const armq_args *args) {
+    static void *hoard;
+    if (!hoard)
+        hoard = malloc(hoard_bytes);
+    assert_non_null(hoard);
+    memset(hoard, 1, hoard_bytes);
+    return naive_provider.run(d, plan, args);
+}
+
+static void set_limit(int64_t more) {
+    footprint f;
+    assert_true(footprint_get(&f));
+    check_overflow_limit(footprint_bytes(&f) + more);
+}
+
+static void memory_is_limited(void **state) {
+    (void)state;
+    const char *line = "quantize tokens=3 k=40 memory=sparse";
+    armq_provider provider = naive_provider;
+    set_limit((int64_t)hoard_bytes / 2);
+    const check_result *r = judge_line(line, &provider);
+    assert_int_equal(r->status, CHECK_PASSED);
+    assert_non_null(strstr(r->note, " MiB of memory after run"));
+    provider.run = hoards;
+    r = judge_line(line, &provider);
+    assert_int_equal(r->status, CHECK_FAILED);
+    assert_int_equal(result.status, CASE_FAILED);
+    assert_non_null(strstr(r->failure.detail, " MiB of memory are taken after run ("));
+    assert_non_null(strstr(r->failure.detail, " are allowed with memory=sparse"));
+    check_overflow_limit(INT64_C(2) << 30);
+    assert_int_equal(judge_line(line, &provider)->status, CHECK_PASSED);
+}
+
 /* --- And nothing else is ---------------------------------------------------------------------- */
 
 static armq_status refuses_far_rows(const armq_desc *d, armq_support *support) {
@@ -367,6 +406,7 @@ int main(void) {
         cmocka_unit_test(experts),
         cmocka_unit_test(groups),
         cmocka_unit_test(slots),
+        cmocka_unit_test(memory_is_limited),
         cmocka_unit_test(a_provider_may_refuse),
         cmocka_unit_test(only_sparse_cases_are_checked),
         cmocka_unit_test(what_cannot_be_embedded_is_skipped),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "conformance/footprint.h"
 #include "conformance/sparse.h"
 
 static const size_t gib = (size_t)1 << 30, mib = (size_t)1 << 20;
@@ -103,6 +104,36 @@ static void ids_are_minus_one_until_exposed(void **state) {
     sparse_close(&s);
 }
 
+/* MiB that this process takes. */
+static long taken(void) {
+    footprint f;
+    assert_true(footprint_get(&f));
+    assert_true(f.pages > 0 && f.tables > 0);
+    return (long)(footprint_bytes(&f) / (int64_t)mib);
+}
+
+static void ids_count_once_however_often_they_are_mapped(void **state) {
+    (void)state;
+    sparse s;
+    assert_true(sparse_open(&s, "topk_ids", SPARSE_IDS, gib, 0, 4));
+    long before = resident(), took = taken();
+    for (size_t at = 0; at < s.bytes; at += 4096)
+        assert_int_equal(s.data[at], 0xff);
+    assert_true(resident() > before + 900);
+    assert_true(taken() < took + 100);
+    sparse_close(&s);
+}
+
+static void memory_of_its_own_counts(void **state) {
+    (void)state;
+    sparse s;
+    assert_true(sparse_open(&s, "x", SPARSE_ZEROS, gib, 0, 1));
+    long before = taken();
+    memset(s.data, 1, 300 * mib);
+    assert_in_range(taken() - before, 299, 400);
+    sparse_close(&s);
+}
+
 static void zeros_can_be_written_anywhere(void **state) {
     (void)state;
     sparse s;
@@ -124,6 +155,8 @@ int main(void) {
         cmocka_unit_test(written_zeros_take_no_memory),
         cmocka_unit_test(too_much_content_ends_the_call),
         cmocka_unit_test(ids_are_minus_one_until_exposed),
+        cmocka_unit_test(ids_count_once_however_often_they_are_mapped),
+        cmocka_unit_test(memory_of_its_own_counts),
         cmocka_unit_test(zeros_can_be_written_anywhere),
     };
     return cmocka_run_group_tests_name("sparse", tests, NULL, NULL);

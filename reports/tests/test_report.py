@@ -160,13 +160,14 @@ class Tables(ReportCase):
     def test_checks_with_reasons(self):
         records = [fx.case_record(1), fx.case_record(2, notes={"threads": "one tile"}),
                    fx.case_record(3, status="failed", notes={}, checks={"value": "failed"}),
-                   fx.case_record(4, status="skipped", checks={}, notes={})]
-        rows = model.check_table([load.load_conform(self.lines([fx.run_record(4)] + records))])
+                   fx.case_record(4, status="skipped", checks={}, notes={}),
+                   fx.case_record(5, notes={"value": "9 MiB of memory"})]
+        rows = model.check_table([load.load_conform(self.lines([fx.run_record(5)] + records))])
         table = {name: (n["passed"], n["failed"], n["skipped"], n["not run"], notes)
                  for name, n, notes in rows}
-        self.assertEqual(table["value"], (2, 1, 0, 0, []))
-        self.assertEqual(table["memory"], (2, 0, 0, 1, []))
-        self.assertEqual(table["threads"], (0, 0, 2, 1, [("not claimed", 1), ("one tile", 1)]))
+        self.assertEqual(table["value"], (3, 1, 0, 0, []))  # a note on a pass is no reason
+        self.assertEqual(table["memory"], (3, 0, 0, 1, []))
+        self.assertEqual(table["threads"], (0, 0, 3, 1, [("not claimed", 1), ("one tile", 1)]))
 
     def test_failure_with_the_line_that_reproduces_it(self):
         failure = {"check": "value", "detail": "3 of 64 outside", "operand": "y", "row": 4,
