@@ -41,6 +41,12 @@ count_faults() {
         awk '{ print } END { if (!NR) print 0, 0, 0 }'
 }
 
+# "mutants: N killed, N survived, N equivalent, N same code, N did not build".
+count_mutants() {
+    sed -nE 's/^mutants: ([0-9]+) killed, ([0-9]+) survived, ([0-9]+) equivalent, ([0-9]+) same code, ([0-9]+) did not build$/\1 \2 \3 \4 \5/p' "$1" |
+        tail -n 1 | awk '{ print $1, $2, $3 + $4 + $5 } END { if (!NR) print 0, 0, 0 }'
+}
+
 # Python's unittest.
 count_unittest() {
     awk 'function value(name) {
