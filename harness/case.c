@@ -257,12 +257,14 @@ static bool override_dialect(armq_case *c, const armq_dialect *own, char *why, s
     return true;
 }
 
-/* So do its kind of quantisation and its rounding. */
+/* So do its kind of quantisation, its roundings and its working dtype. */
 static void override_rounding(armq_case *c, const armq_dialect *own) {
     if (case_has_key(c->desc.op, "quant"))
         c->desc.dialect.quant = own->quant;
     if (case_has_key(c->desc.op, "q_rounding"))
         c->desc.dialect.q_rounding = own->q_rounding;
+    if (case_has_key(c->desc.op, "work"))
+        c->desc.dialect.work = own->work;
     if (case_has_key(c->desc.op, "round_first"))
         c->desc.dialect.linear_round_before_bias = own->linear_round_before_bias;
 }

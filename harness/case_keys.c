@@ -302,6 +302,21 @@ static void print_q_rounding(const case_key *key, const armq_case *c, char text[
     snprintf(text, KEY_VALUE_MAX, "%s", away ? "away" : "even");
 }
 
+static bool is_work(armq_dtype dtype) {
+    return dtype == ARMQ_DTYPE_F32 || dtype == ARMQ_DTYPE_BF16 || dtype == ARMQ_DTYPE_F16;
+}
+
+static bool parse_work(const case_key *key, armq_case *c, const char *text, key_context *context) {
+    armq_dtype *work = &c->desc.dialect.work;
+    return armq_dtype_parse(text, work) && is_work(*work) ? true : refuse_name(key, text, context);
+}
+
+static void print_work(const case_key *key, const armq_case *c, char text[KEY_VALUE_MAX]) {
+    (void)key;
+    armq_dtype work = c->desc.dialect.work;
+    snprintf(text, KEY_VALUE_MAX, "%s", armq_dtype_name(is_work(work) ? work : ARMQ_DTYPE_F32));
+}
+
 static bool parse_round_first(const case_key *key, armq_case *c, const char *text,
                               key_context *context) {
     if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
@@ -491,6 +506,10 @@ const case_key case_keys[KEY_COUNT] = {
      .help = "how activations are quantised; default that of the dialect"},
     {"q_rounding", QUANTISED, NAMED(q_rounding), .fallback = fallback_preset,
      .allowed = "even, away", .help = "how ties of q are rounded; default that of the dialect"},
+    {"work", QUANTISED | OP(ACTIVATION), NAMED(work), .fallback = fallback_preset,
+     .allowed = "f32, bf16, f16",
+     .help = "the working dtype: x is rounded to it before anything else; default that of the "
+             "dialect"},
     {"round_first", LINEAR, NAMED(round_first), .fallback = fallback_preset, .allowed = "0, 1",
      .help = "1: round to the dtype of y also before the bias is added; default that of the "
              "dialect"},

@@ -6,8 +6,8 @@
  * The default data makes every part of an op matter: neighbouring scales, biases and rows differ by
  * 2x and more, outputs are of order 1 to 30, -128 (int4: -8) occurs in the weights; and it is
  * tie-free: after
- * rounding to the input dtype every q and zero point keeps 2^-12 or more from a rounding boundary.
- * A third of the weight scales is negative.
+ * rounding to the input dtype, and then to the working dtype, every q and zero point keeps 2^-12 or
+ * more from a rounding boundary. A third of the weight scales is negative.
  * Scales, biases and rows go through cycles of three sizes, so that an index that is wrong by any
  * power of two meets another size; those of one expert start where its neighbour's do not.
  * int4: both formats hold the same values, zero points go through all of [-8, 7], and the nibbles

@@ -62,7 +62,7 @@ static void edges(const armq_case *c, float values[EDGES]) {
                                        0x1p-20f, -0x1p-20f, 0x1p100f, -0x1p100f, 0,      0};
     for (int i = 0; i < EDGES; i++)
         values[i] = fixed[i];
-    if (c->desc.in == ARMQ_DTYPE_F16) {
+    if (c->desc.in == ARMQ_DTYPE_F16 || c->desc.dialect.work == ARMQ_DTYPE_F16) {
         values[20] = 61440.0f;
         values[21] = -61440.0f;
     }

@@ -17,6 +17,7 @@ static const float outlier_factor = 32.0f; /* a power of two: divisions by it ar
 typedef struct {
     const armq_case *c;
     armq_dtype dtype;
+    armq_dtype work; /* what the quantiser rounds each value to first; F32 for nothing to do */
     void *data;
     int64_t row, length;
     uint64_t key;
@@ -68,6 +69,14 @@ static void put(const x_row *r, int64_t j, float value) {
     }
 }
 
+/* A value of dtype as the quantiser takes it. */
+static float seen(const x_row *r, float value) { return rounded(r->work, value); }
+
+/* Small and large numbers are those of f16. */
+static bool has_f16_range(const x_row *r) {
+    return r->dtype == ARMQ_DTYPE_F16 || r->work == ARMQ_DTYPE_F16;
+}
+
 static void put_bits(const x_row *r, int64_t j, uint32_t bits) {
     size_t element = armq_dtype_bytes(r->dtype);
     memcpy((char *)r->data + (size_t)j * element, &bits, element); /* little-endian */
@@ -89,7 +98,7 @@ static bool keeps_distance(const x_row *r, float value, float distance) {
 }
 
 static bool is_tie_free(const x_row *r, float value) {
-    return r->multiplier == 0 || keeps_distance(r, value, tie_distance);
+    return r->multiplier == 0 || keeps_distance(r, seen(r, value), tie_distance);
 }
 
 static bool is_asymmetric(const x_row *r) {
@@ -101,11 +110,12 @@ static bool is_moe(const x_row *r) { return armq_op_is_moe(r->c->desc.op); }
 /* The multiplier that the dialect derives from the extremes. */
 static void set_multiplier(x_row *r) {
     r->multiplier = r->scale = 0;
-    float low_size = magnitude(r->low), amax = r->high > low_size ? r->high : low_size;
+    float low = seen(r, r->low), high = seen(r, r->high);
+    float amax = high > magnitude(low) ? high : magnitude(low);
     if (r->c->desc.dialect.quant == ARMQ_QUANT_NONE || amax == 0)
         return;
     if (is_asymmetric(r)) {
-        float range = r->high - r->low;
+        float range = high - low;
         r->multiplier = 255.0f / range;
         r->scale = range / 255.0f;
         return;
@@ -118,7 +128,7 @@ static void set_multiplier(x_row *r) {
 static bool is_zero_point_clear(const x_row *r) {
     if (!is_asymmetric(r))
         return true;
-    float low = r->low * r->multiplier, high = r->high * r->multiplier;
+    float low = seen(r, r->low) * r->multiplier, high = seen(r, r->high) * r->multiplier;
     float error = (-128.0f + low) + (127.0f + high);
     return is_clear(error > 0 ? -128.0f - low : 127.0f - high, tie_distance) &&
            is_tie_free(r, r->low) && is_tie_free(r, r->high);
@@ -252,7 +262,8 @@ static void fill_clamped_extremes(x_row *r) {
     }
     plan_places(r, r->key);
     int32_t shift = 2 * (int32_t)(random_at(r->key, UINT64_MAX - 1) % 3) - 2;
-    shift = r->dtype == ARMQ_DTYPE_BF16 ? 0 : shift + (int32_t)(r->row / 3 % 2);
+    bool bf16 = r->dtype == ARMQ_DTYPE_BF16 || r->work == ARMQ_DTYPE_BF16;
+    shift = bf16 ? 0 : shift + (int32_t)(r->row / 3 % 2);
     r->high = 127.5f + (float)shift;
     r->low = r->high - 255.0f;
     fill_half_integers(r, tie_unit(r));
@@ -277,6 +288,25 @@ static float beside_tie(const x_row *r, int64_t j) {
     return value;
 }
 
+/* Whether dtype is finer than work, so that most of its values are rounded. */
+static bool is_rounded_first(const x_row *r) {
+    return r->work != ARMQ_DTYPE_F32 && r->work != r->dtype && r->dtype != ARMQ_DTYPE_BF16;
+}
+
+/* Not a tie themselves: next to one, on either side, to which the working dtype rounds them. So are
+ * the extremes. */
+static void fill_rounded_to_ties(x_row *r) {
+    fill_integer_extremes(r);
+    size_t element = armq_dtype_bytes(r->dtype);
+    for (int64_t j = 0; j < r->length; j++) {
+        uint32_t bits = 0;
+        memcpy(&bits, (char *)r->data + (size_t)j * element, element);
+        bool zero = (r->dtype == ARMQ_DTYPE_F32 ? bits << 1 : bits << 17) == 0;
+        if (!zero)
+            put_bits(r, j, random_at(r->key, (uint64_t)j) >> 40 & 1 ? bits + 1 : bits - 1);
+    }
+}
+
 static bool is_baseline(const x_row *r) { return r->c->desc.dialect.quant == ARMQ_QUANT_NONE; }
 
 /* Ties of the rounding to bf16, and their neighbours. */
@@ -297,6 +327,8 @@ static void fill_ties(x_row *r) {
         fill_narrowing_ties(r);
     else if (r->row % 3 == 0)
         fill_integer_extremes(r);
+    else if (r->row % 3 == 2 && is_rounded_first(r))
+        fill_rounded_to_ties(r);
     else if (r->row % 3 == 1 || r->dtype != ARMQ_DTYPE_F32)
         fill_clamped_extremes(r);
     else {
@@ -349,7 +381,7 @@ static void fill_one_huge(x_row *r) {
     int64_t place = r->high_place >= 0 ? r->high_place : r->low_place;
     r->high_place = r->low_place = -1;
     /* Its square, and a sum of these, is finite in f32, but not in f16. */
-    r->high = r->dtype == ARMQ_DTYPE_F16 ? 61440.0f : is_moe(r) ? 0x1p40f : 0x1p60f;
+    r->high = has_f16_range(r) ? 61440.0f : is_moe(r) ? 0x1p40f : 0x1p60f;
     r->low = -rounded(r->dtype, row_size(r));
     set_multiplier(r);
     fill_between(r, -r->low, r->low);
@@ -381,7 +413,7 @@ static void put_subnormal(const x_row *r, int64_t j) {
 
 /* Subnormals of f16 are not small for a quantiser, so they are planned as any row is. */
 static void fill_subnormal(x_row *r) {
-    if (r->dtype == ARMQ_DTYPE_F16) {
+    if (has_f16_range(r)) {
         fill_sized(r, row_size(r) * 0x1p-17f);
         return;
     }
@@ -390,12 +422,12 @@ static void fill_subnormal(x_row *r) {
 }
 
 static void fill_tiny(x_row *r) {
-    fill_sized(r, row_size(r) * (r->dtype == ARMQ_DTYPE_F16 ? 0x1p-14f : 0x1p-100f));
+    fill_sized(r, row_size(r) * (has_f16_range(r) ? 0x1p-14f : 0x1p-100f));
 }
 
 /* Below the floor of amax in the symmetric rule (1e-7), yet above half a step of q. */
 static void fill_below_floor(x_row *r) {
-    if (r->dtype == ARMQ_DTYPE_F16)
+    if (has_f16_range(r))
         fill_subnormal(r);
     else
         fill_sized(r, row_size(r) * 0x1p-26f);
@@ -438,12 +470,23 @@ static void fill_infinite(x_row *r) {
     put_bits(r, (int64_t)poison_place(r), infinity_bits(r) | sign);
 }
 
-/* Finite values whose range is not; where that is no poison, the last element is infinite. */
+/* Of dtype, yet rounded to the working dtype it is infinite; 0 if there is none. */
+static float infinite_when_rounded(const x_row *r) {
+    if (r->work == ARMQ_DTYPE_F16 && r->dtype != ARMQ_DTYPE_F16)
+        return 65536.0f;
+    return r->work == ARMQ_DTYPE_BF16 && r->dtype == ARMQ_DTYPE_F32 ? 0x1.fffffep127f : 0.0f;
+}
+
+/* Finite values whose range is not; where that is no poison, the last element is infinite, or
+ * becomes so. */
 static void fill_overflow(x_row *r) {
     fill_ordinary(r);
+    float last = infinite_when_rounded(r);
     if (is_asymmetric(r) && r->dtype != ARMQ_DTYPE_F16 && r->length > 1) {
         put(r, r->high_place, 0x1.fcp127f);
         put(r, r->low_place, -0x1.fcp127f);
+    } else if (last > 0) {
+        put(r, r->length - 1, -last);
     } else {
         put_bits(r, r->length - 1,
                  infinity_bits(r) | (r->dtype == ARMQ_DTYPE_F32 ? 0x80000000u : 0x8000u));
@@ -474,6 +517,7 @@ void generate_float_row(const armq_case *c, int64_t row, void *data, int64_t len
     x_row r = {
         .c = c,
         .dtype = c->desc.in,
+        .work = c->desc.dialect.quant == ARMQ_QUANT_NONE ? ARMQ_DTYPE_F32 : c->desc.dialect.work,
         .data = data,
         .row = row,
         .length = length,

@@ -47,16 +47,20 @@ static const uint8_t *row_of(const inputs *in, int64_t row) {
            (size_t)(row * in->shapes[OPERAND_X].stride) * element;
 }
 
+/* Rounding to a working dtype of f16 doubles where it gives normal numbers alone. */
 static bool row_doubles(const armq_desc *d, const uint8_t *x) {
+    bool to_f16 = d->dialect.work == ARMQ_DTYPE_F16 && d->in != ARMQ_DTYPE_F16;
+    double most = most_of(to_f16 ? ARMQ_DTYPE_F16 : d->in);
+    double smallest = to_f16 ? smallest_normal(ARMQ_DTYPE_F16) : least_element;
     double amax = 0.0, least = INFINITY;
     for (int64_t i = 0; i < armq_x_row(d); i++) {
         double size = fabs(armq_load(d->in, x, i));
-        if (!(size <= most_of(d->in)))
+        if (!(size <= most))
             return false;
         amax = size > amax ? size : amax;
         least = size > 0.0 && size < least ? size : least;
     }
-    return amax >= least_amax && least >= least_element;
+    return amax >= least_amax && least >= smallest;
 }
 
 /* Whether element i of a row of x belongs to what is doubled. */

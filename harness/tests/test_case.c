@@ -127,6 +127,16 @@ static void test_text_round_trip(void **state) {
         "linear_w8a8 tokens=2 n=8 k=9 dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8 "
         "quant=symmetric,asymmetric",
         "quantize tokens=2 k=9 dialect=vllm-w8a8,kleidi-w8a8 quant=symmetric,asymmetric",
+        "quantize tokens=2 k=9 in=f32,bf16,f16 dialect=vllm-w8a8,kleidi-w8a8,vllm-w4a8 "
+        "work=f32,bf16,f16 q_rounding=even,away",
+        "linear_w4a8 tokens=2 n=3 k=64 in=f32,bf16,f16 group_size=0,32 work=f32,bf16,f16",
+        "linear_w8a8 tokens=2 n=3 k=9 dialect=sglang-w8a8,vllm-w8a8 work=f32,bf16,f16",
+        "moe_w4a8 tokens=2 hidden=64 intermediate=32 experts=3 top_k=1 in=f32,bf16,f16 "
+        "group_size=0,32 work=f32,bf16,f16",
+        "moe_w8a8 tokens=2 hidden=9 intermediate=3 experts=3 top_k=1 in=f32,bf16 "
+        "dialect=sglang-w8a8,vllm-w8a8 work=f32,bf16,f16",
+        "activation tokens=2 intermediate=9 in=f32,bf16,f16 dialect=vllm-w8a8,vllm-w4a8 "
+        "work=f32,bf16,f16",
         "moe_w4a8 tokens=2 hidden=64 intermediate=96 experts=3 top_k=1 in=f32,bf16,f16 "
         "group_size=0,32,64 zero_points=0,1 format=s4_low,s4_word8 quant=symmetric,asymmetric "
         "q_rounding=even,away router=output,input activation=silu,swigluoai",

@@ -302,7 +302,7 @@ static armq_status check_roundings(const armq_desc *d, char *reason, size_t byte
         armq_dtype dtype;
         bool used;
     } table[] = {
-        {"work", p->work, !armq_op_is_gemm(d->op) && d->op != ARMQ_OP_ACTIVATION},
+        {"work", p->work, !armq_op_is_gemm(d->op)},
         {"activation_round", p->activation_round, has_activation(d)},
         {"y13_round", p->y13_round, moe},
         {"intermediate", p->intermediate, moe},

@@ -52,6 +52,19 @@ static armq_desc valid_moe_w4a8(void) {
     return d;
 }
 
+static armq_desc valid_activation(void) {
+    armq_desc d = {.size = sizeof d,
+                   .abi = ARMQ_ABI_VERSION,
+                   .op = ARMQ_OP_ACTIVATION,
+                   .tokens = 2,
+                   .intermediate = 3,
+                   .in = ARMQ_DTYPE_F16,
+                   .out = ARMQ_DTYPE_F16,
+                   .max_threads = 1};
+    assert_true(armq_dialect_preset("vllm-w8a8", d.op, d.in, 0, ARMQ_ACT_SILU, &d.dialect, NULL));
+    return d;
+}
+
 static armq_desc valid_moe_clamped(void) {
     armq_desc d = valid_moe_w4a8();
     assert_true(armq_dialect_preset("vllm-w4a8", d.op, d.in, d.group_size, ARMQ_ACT_SWIGLUOAI,
@@ -139,6 +152,7 @@ static void test_moe_refusals(void **state) {
     REFUSED(valid_moe_w4a8, dialect.gate_layout = (armq_gate_layout)2, "dialect.gate_layout = 2");
     REFUSED(valid_moe_w4a8, dialect.combine_order = (armq_combine_order)2, "combine_order = 2");
     REFUSED(valid_moe_w4a8, dialect.work = ARMQ_DTYPE_NONE, "dialect.work is");
+    REFUSED(valid_activation, dialect.work = ARMQ_DTYPE_NONE, "dialect.work is");
     REFUSED(valid_linear, dialect.linear_round_before_bias = 2, "linear_round_before_bias = 2");
     REFUSED(valid_moe_clamped, dialect.alpha = (float)INFINITY, "dialect.alpha = inf");
 }
