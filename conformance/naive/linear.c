@@ -8,6 +8,15 @@
 #include "kernels/api/names.h"
 #include "reference/formats.h"
 
+static armq_dtype work_of(const armq_desc *desc) {
+    if (armq_op_is_bf16(desc->op))
+        return ARMQ_DTYPE_BF16;
+    FAULT_DO(work_ignored, return ARMQ_DTYPE_F32);
+    FAULT_DO(work_always_bf16,
+             return desc->dialect.work == ARMQ_DTYPE_F32 ? ARMQ_DTYPE_F32 : ARMQ_DTYPE_BF16);
+    return desc->dialect.work;
+}
+
 naive_values naive_x_row(const naive_call *call, int64_t row) {
     const armq_desc *desc = call->desc;
     int64_t stride = FAULT(x_stride_ignored, armq_x_row(desc), armq_x_stride(desc, call->args));
@@ -23,7 +32,7 @@ naive_values naive_x_row(const naive_call *call, int64_t row) {
     return (naive_values){
         .at = x ? x + (size_t)offset * armq_dtype_bytes(desc->in) : NULL,
         .dtype = desc->in,
-        .work = armq_op_is_bf16(desc->op) ? ARMQ_DTYPE_BF16 : desc->dialect.work,
+        .work = work_of(desc),
         .count = armq_x_row(desc),
     };
 }

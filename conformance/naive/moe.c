@@ -180,6 +180,7 @@ static void product(const naive_call *call, int32_t which, int64_t expert, const
     FAULT_DO(y2_not_rounded, round = which == 1 ? ARMQ_DTYPE_F32 : round);
     FAULT_DO(y2_to_bf16, round = which == 1 ? ARMQ_DTYPE_BF16 : round);
     naive_values x = {values, ARMQ_DTYPE_F32, ARMQ_DTYPE_F32, packed.k};
+    FAULT_DO(work_after_range, if (which == 0) x.work = desc->dialect.work);
     naive_row row = {0};
     bool bf16 = armq_op_is_bf16(desc->op);
     FAULT_STEP(fault_second = which == 1);
@@ -203,6 +204,7 @@ static void product(const naive_call *call, int32_t which, int64_t expert, const
 
 void naive_gather(const naive_call *call, int64_t token, int64_t slot, float *x) {
     naive_values row = naive_x_row(call, token);
+    FAULT_DO(work_after_range, row.work = ARMQ_DTYPE_F32);
     bool weighted = weight_is_on_input(call);
     float weight = weighted ? naive_router_weight(call, token, slot) : 1.0f;
     for (int64_t i = 0; i < row.count; i++)

@@ -76,6 +76,12 @@ static float clamp_q(float value) {
     return value < -128.0f ? -128.0f : value > 127.0f ? 127.0f : value;
 }
 
+/* As naive_load, where the range is looked for. */
+static float load_bound(const naive_values *values, int64_t i) {
+    FAULT_DO(work_after_range, return load_exactly(values, i));
+    return naive_load(values, i);
+}
+
 static naive_row not_finite(const naive_values *x, int8_t *q) {
     for (int64_t i = 0; i < x->count; i++)
         q[i] = 0;
@@ -86,7 +92,7 @@ static naive_row symmetric(const armq_dialect *dialect, const naive_values *x, i
     float amax = FAULT(amax_without_floor, 0.0f, 1e-7f), steps = FAULT(q_by_128, 128.0f, 127.0f);
     int64_t count = FAULT(amax_of_half, (x->count + 1) / 2, x->count);
     for (int64_t i = 0; i < count; i++) {
-        float size = FAULT(amax_signed, naive_load(x, i), fabsf(naive_load(x, i)));
+        float size = FAULT(amax_signed, load_bound(x, i), fabsf(load_bound(x, i)));
         if (!(size < INFINITY))
             return not_finite(x, q);
         amax = size > amax ? size : amax;
@@ -118,7 +124,7 @@ static naive_row asymmetric(const armq_dialect *dialect, const naive_values *x, 
     FAULT_DO(range_without_zero, low = high = x->count ? naive_load(x, 0) : 0.0f);
     int64_t count = FAULT(amax_of_half, (x->count + 1) / 2, x->count);
     for (int64_t i = 0; i < count; i++) {
-        float value = naive_load(x, i);
+        float value = load_bound(x, i);
         if (!(fabsf(value) < INFINITY))
             return not_finite(x, q);
         low = value < low ? value : low;

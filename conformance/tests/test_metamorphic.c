@@ -108,6 +108,7 @@ static void mistakes_are_caught(void **state) {
         {"scale", "linear_w4a8 tokens=3 n=5 k=64 group_size=32", adds_a_constant, "y[2][4] is"},
         {"scale", "linear_bf16 tokens=3 n=5 k=64 out=f32", adds_a_constant, "y[2][4] is"},
         {"scale", "quantize tokens=3 k=40 in=f32", adds_to_scales, "y_scales[2][0] is"},
+        {"scale", "quantize tokens=3 k=40 in=f32 work=f16", adds_to_scales, "y_scales[2][0] is"},
         {"scale", "activation tokens=3 intermediate=40 activation=gelu gate=interleaved",
          adds_a_constant, "y[2][39] is"},
         {"scale", MOE, adds_a_constant, "y[6][31] is"},
@@ -163,6 +164,9 @@ static void odd_data_pass(void **state) {
         "linear_w8a8 tokens=8 n=9 k=40 in=bf16 dialect=sglang-w8a8",
         "linear_bf16 tokens=8 n=9 k=40 in=f32 out=f16",
         "linear_w4a8 tokens=8 n=9 k=64 in=f32 group_size=32",
+        "linear_w8a8 tokens=8 n=9 k=40 in=f32 work=f16",
+        "linear_w4a8 tokens=8 n=9 k=64 in=bf16 work=f16",
+        "linear_w8a8 tokens=8 n=9 k=40 in=f16 work=bf16",
         "moe_w8a8 tokens=8 hidden=16 intermediate=12 experts=3 top_k=3 in=f16 activation=swigluoai",
         "moe_w4a8 tokens=8 hidden=16 intermediate=12 experts=3 top_k=2 routing=skip",
     };

@@ -161,6 +161,25 @@ static void test_ci_thresholds(void **state) {
     case_list_free(&edge);
 }
 
+/* Every op whose x is rounded to a working dtype is judged with one that is neither f32 nor x's. */
+static void test_ci_working_dtypes(void **state) {
+    (void)state;
+    case_list list = load("ci", 1, 1, 1);
+    unsigned seen[ARMQ_OP_COUNT] = {0};
+    for (int64_t i = 0; i < list.count; i++) {
+        const armq_desc *d = &list.items[i].desc;
+        if (d->dialect.work != ARMQ_DTYPE_F32 && d->dialect.work != d->in)
+            seen[d->op] |= 1u << d->dialect.work;
+    }
+    unsigned both = 1u << ARMQ_DTYPE_BF16 | 1u << ARMQ_DTYPE_F16;
+    for (int op = 0; op < ARMQ_OP_COUNT; op++)
+        if (armq_op_is_bf16((armq_op)op) || armq_op_is_gemm((armq_op)op))
+            assert_int_equal(seen[op] & ~(1u << ARMQ_DTYPE_BF16 | 1u), 0);
+        else
+            assert_int_equal(seen[op], both);
+    case_list_free(&list);
+}
+
 /* --- MoE and activation ----------------------------------------------------------------------- */
 
 static void test_moe_ci_budget(void **state) {
@@ -519,19 +538,13 @@ static void test_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ci_budget),
-        cmocka_unit_test(test_ci_covers),
-        cmocka_unit_test(test_ci_thresholds),
-        cmocka_unit_test(test_moe_ci_budget),
-        cmocka_unit_test(test_moe_ci_activations),
-        cmocka_unit_test(test_moe_ci_covers),
-        cmocka_unit_test(test_moe_full_and_edge),
-        cmocka_unit_test(test_moe_models),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_w4a8_ci_budget),
-        cmocka_unit_test(test_w4a8_ci_covers),
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_edge),
+        cmocka_unit_test(test_ci_budget),      cmocka_unit_test(test_ci_covers),
+        cmocka_unit_test(test_ci_thresholds),  cmocka_unit_test(test_ci_working_dtypes),
+        cmocka_unit_test(test_moe_ci_budget),  cmocka_unit_test(test_moe_ci_activations),
+        cmocka_unit_test(test_moe_ci_covers),  cmocka_unit_test(test_moe_full_and_edge),
+        cmocka_unit_test(test_moe_models),     cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_w4a8_ci_budget), cmocka_unit_test(test_w4a8_ci_covers),
+        cmocka_unit_test(test_full),           cmocka_unit_test(test_edge),
         cmocka_unit_test(test_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
