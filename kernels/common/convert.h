@@ -20,6 +20,14 @@ INLINE float32x4_t armq_widen_bf16_high(uint16x8_t x) {
     return vreinterpretq_f32_u16(vzip2q_u16(vdupq_n_u16(0), x));
 }
 
+/* Elements 2 * pair and the next one, twice: [a b a b]. */
+INLINE float32x4_t armq_widen_bf16_pair(uint16x8_t eight, const int pair) {
+    const uint8_t low = (uint8_t)(4 * pair), high = (uint8_t)(4 * pair + 2), none = 255;
+    const uint8x16_t places = {none, none, low, low + 1, none, none, high, high + 1,
+                               none, none, low, low + 1, none, none, high, high + 1};
+    return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_u16(eight), places));
+}
+
 INLINE float32x4_t armq_widen_f16_low(uint16x8_t x) {
     return vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(x)));
 }

@@ -10,11 +10,19 @@
 #include "kernels/common/inline.h"
 #include "kernels/common/tile.h"
 
+/* What sums start at; two of them, which one load brings. */
+typedef struct {
+    int32x4_t value[2];
+} armq_group_starts;
+
 /* Comes from memory each time: a load is cheaper than a vector instruction, as a copy would be. */
-INLINE int32x4_t armq_group_start(const int32x4_t *start) {
-    int32x4_t sum;
-    __asm__ volatile("ldr %q0, %1" : "=w"(sum) : "m"(*start));
-    return sum;
+INLINE void armq_group_start(const armq_group_starts *start, int32x4_t *first, int32x4_t *second) {
+    __asm__ volatile("ldp %q0, %q1, %2" : "=w"(*first), "=w"(*second) : "Q"(*start));
+}
+
+/* An even number of sums. */
+INLINE void armq_start_sums(const int count, const armq_group_starts *start, int32x4_t *sum) {
+    UNROLL for (int i = 0; i < count; i += 2) armq_group_start(start, &sum[i], &sum[i + 1]);
 }
 
 /* total + (sum - start) * scale; wide: sums that start at 0 and are converted. */
@@ -23,6 +31,16 @@ INLINE float32x4_t armq_group_add(const bool wide, float32x4_t total, int32x4_t 
     const float32x4_t value =
         wide ? vcvtq_f32_s32(sum) : vsubq_f32(vreinterpretq_f32_s32(sum), start);
     return vfmaq_f32(total, value, scale);
+}
+
+/* Here the sums stand in registers of their own; ordered: one such place after the other. */
+INLINE void armq_settle_sums(const bool ordered, const int count, int32x4_t *sum) {
+    UNROLL for (int i = 0; i < count; i++) {
+        if (ordered)
+            __asm__ volatile("" : "+w"(sum[i]));
+        else
+            __asm__("" : "+w"(sum[i]));
+    }
 }
 
 #endif

@@ -223,23 +223,27 @@ int64_t armq_group_scale_count(const armq_weight_layout *layout) {
     return ARMQ_TILE_COLUMNS * (layout->set->scale_pairs ? 2 : 1);
 }
 
+INLINE void unpack_scales(const bool pairs, const uint16_t *in, int64_t count, float *out) {
+    _Pragma("GCC unroll 2") for (int64_t i = 0; i < count; i++) {
+        const uint16x8_t eight = vld1q_u16(in + i * ARMQ_TILE_COLUMNS);
+        if (pairs) {
+            UNROLL for (int c = 0; c < ARMQ_TILE_COLUMNS / 2; c++) {
+                vst1q_f32(out + 4 * c, armq_widen_bf16_pair(eight, c));
+            }
+        } else {
+            vst1q_f32(out, armq_widen_bf16_low(eight));
+            vst1q_f32(out + 4, armq_widen_bf16_high(eight));
+        }
+        out += ARMQ_TILE_COLUMNS * (pairs ? 2 : 1);
+    }
+}
+
 void armq_unpack_scales(const armq_weight_layout *layout, const char *panel, int64_t group,
                         int64_t count, float *out) {
     const uint16_t *in =
         (const uint16_t *)(const void *)(panel + layout->scales_offset) + group * ARMQ_TILE_COLUMNS;
-    for (; count > 0; count--, in += ARMQ_TILE_COLUMNS) {
-        const uint16x8_t eight = vld1q_u16(in);
-        const float32x4_t quad[2] = {armq_widen_bf16_low(eight), armq_widen_bf16_high(eight)};
-        UNROLL for (int q = 0; q < 2; q++) {
-            const float64x2_t pairs = vreinterpretq_f64_f32(quad[q]);
-            if (layout->set->scale_pairs) {
-                vst1q_f32(out, vreinterpretq_f32_f64(vdupq_laneq_f64(pairs, 0)));
-                vst1q_f32(out + 4, vreinterpretq_f32_f64(vdupq_laneq_f64(pairs, 1)));
-                out += 8;
-            } else {
-                vst1q_f32(out, quad[q]);
-                out += 4;
-            }
-        }
-    }
+    if (layout->set->scale_pairs)
+        unpack_scales(true, in, count, out);
+    else
+        unpack_scales(false, in, count, out);
 }

@@ -8,6 +8,8 @@
 #include "kernels/common/group_sums.h"
 #include "kernels/dotprod/panels.h"
 
+enum { WHOLE = 8 }; /* k steps of a group of 32 elements */
+
 /* Scales of a group for columns [4 * q, 4 * q + 4). */
 INLINE float32x4_t load_scales(const bool s4, const int q, const void *scales) {
     if (!s4)
@@ -31,40 +33,59 @@ INLINE void load_some_columns(const bool s4, const int width, const int first, c
         column[0] = first ? armq_high_nibbles(vld1q_s8(b)) : armq_low_nibbles(vld1q_s8(b));
 }
 
-/* Quads [first, first + width) for all groups; acc is the first of their columns. Each group's sums
- * start anew where the last ones are used up, beside arithmetic that needs no loads. */
-INLINE void sdot_columns(const bool s4, const bool wide, const int rows, const int width,
-                         const int first, const armq_groups *groups, const int8_t *a,
-                         const int8_t *b, float *acc, bool accumulate) {
-    const int count = rows * width;
-    const float32x4_t start = vdupq_n_f32(groups->start);
-    const int32x4_t start_bits = vreinterpretq_s32_f32(start);
-    const char *scales = groups->scales;
-    float32x4_t total[8];
-    int32x4_t sum[8];
-    UNROLL for (int i = 0; i < count; i++) {
-        const float *from = acc + i / width * ARMQ_TILE_COLUMNS + i % width * 4;
-        total[i] = accumulate ? vld1q_f32(from) : vdupq_n_f32(0);
-        sum[i] = armq_group_start(&start_bits);
-    }
-    for (int64_t g = 0; g < groups->count; g++) {
-        for (int64_t steps = groups->steps; steps > 0; steps--) {
+/* k steps of one group, an even number: rows of a times quads [first, first + width). whole: they
+ * are WHOLE, and no loop is needed. Left alone, the compiler mixes steps until it has to copy
+ * accumulators. */
+INLINE void sdot_steps(const bool s4, const bool whole, const int rows, const int width,
+                       const int first, int64_t steps, const int8_t *a, const int8_t *b,
+                       int32x4_t *sum) {
+    const int count = rows * width, unroll = whole ? WHOLE : s4 ? 2 : 1;
+    do {
+        UNROLL for (int i = 0; i < unroll; i++) {
             int8x16_t row[2], column[QUADS];
             load_some_columns(s4, width, first, b, column);
             load_rows(rows, a, row);
             a += STEP * rows;
             b += step_bytes(s4);
-            UNROLL for (int i = 0; i < count; i++) {
-                const int r = i / width;
-                sum[i] = dot_lane(sum[i], column[i % width], row[r / 4], r % 4);
+            UNROLL for (int j = 0; j < count; j++) {
+                const int r = j / width;
+                sum[j] = dot_lane(sum[j], column[j % width], row[r / 4], r % 4);
             }
+            if (whole ? i < unroll - 1 : i == unroll - 1)
+                armq_settle_sums(whole && !s4, count, sum);
         }
+        steps -= unroll;
+    } while (!whole && steps > 0);
+}
+
+/* Quads [first, first + width) for all groups; acc is the first of their columns. whole: groups of
+ * WHOLE k steps. Sums start anew beside arithmetic that needs no loads: where the last ones are
+ * used up, if a loop follows. */
+INLINE void sdot_columns(const bool s4, const bool wide, const bool whole, const int rows,
+                         const int width, const int first, const armq_groups *groups,
+                         const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
+    const int64_t steps = whole ? WHOLE : groups->steps;
+    const int count = rows * width;
+    const float32x4_t start = vdupq_n_f32(groups->start);
+    const int32x4_t start_bits = vreinterpretq_s32_f32(start);
+    const armq_group_starts starts = {{start_bits, start_bits}};
+    const char *scales = groups->scales;
+    float32x4_t total[8];
+    UNROLL for (int i = 0; i < count; i++) {
+        const float *from = acc + i / width * ARMQ_TILE_COLUMNS + i % width * 4;
+        total[i] = accumulate ? vld1q_f32(from) : vdupq_n_f32(0);
+    }
+    for (int64_t g = groups->count; g > 0; g--) {
+        int32x4_t sum[8];
+        armq_start_sums(count, &starts, sum);
+        sdot_steps(s4, whole, rows, width, first, steps, a, b, sum);
+        a += steps * STEP * rows;
+        b += steps * step_bytes(s4);
         float32x4_t scale[QUADS];
         UNROLL for (int q = 0; q < width; q++) scale[q] = load_scales(s4, first + q, scales);
         scales += scale_bytes(s4);
         UNROLL for (int i = 0; i < count; i++) {
             total[i] = armq_group_add(wide, total[i], sum[i], start, scale[i % width]);
-            sum[i] = armq_group_start(&start_bits);
         }
     }
     UNROLL for (int i = 0; i < count; i++) {
@@ -74,12 +95,17 @@ INLINE void sdot_columns(const bool s4, const bool wide, const int rows, const i
 
 INLINE void sdot_panel(const bool s4, const int rows, const int width, const armq_groups *groups,
                        const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
+    const bool wide = !s4 && groups->start == 0;
+    /* Low tiles of two quads have more nibbles to hold: a loop takes fewer registers. */
+    const bool whole = groups->steps == WHOLE && (!s4 || rows > 4);
     UNROLL for (int first = 0; first < QUADS; first += width) {
         float *to = acc + 4 * first;
-        if (!s4 && groups->start == 0)
-            sdot_columns(s4, true, rows, width, first, groups, a, b, to, accumulate);
+        if (wide)
+            sdot_columns(s4, true, false, rows, width, first, groups, a, b, to, accumulate);
+        else if (whole)
+            sdot_columns(s4, false, true, rows, width, first, groups, a, b, to, accumulate);
         else
-            sdot_columns(s4, false, rows, width, first, groups, a, b, to, accumulate);
+            sdot_columns(s4, false, false, rows, width, first, groups, a, b, to, accumulate);
     }
 }
 
@@ -102,14 +128,13 @@ INLINE void sdot_row_columns(const bool s4, const bool wide, const int panels,
                              size_t b_stride, float *acc, bool accumulate) {
     const int width = QUADS * panels;
     const float32x4_t start = vdupq_n_f32(groups->start);
-    const int32x4_t start_bits = vreinterpretq_s32_f32(start), zero = vdupq_n_s32(0);
+    const armq_group_starts starts = {{vreinterpretq_s32_f32(start), vdupq_n_s32(0)}};
     const char *scales = groups->scales;
     float32x4_t total[2 * QUADS];
     int32x4_t sum[4 * QUADS];
     UNROLL for (int q = 0; q < width; q++) {
         total[q] = accumulate ? vld1q_f32(acc + 4 * q) : vdupq_n_f32(0);
-        sum[q] = armq_group_start(&start_bits);
-        sum[width + q] = armq_group_start(&zero);
+        armq_group_start(&starts, &sum[q], &sum[width + q]);
     }
     for (int64_t g = 0; g < groups->count; g++) {
         for (int64_t steps = groups->steps; steps > 0; steps -= 4) {
@@ -130,8 +155,7 @@ INLINE void sdot_row_columns(const bool s4, const bool wide, const int panels,
             const char *of_panel = scales + (size_t)(q / QUADS) * b_stride;
             total[q] =
                 armq_group_add(wide, total[q], whole, start, load_scales(s4, q % QUADS, of_panel));
-            sum[q] = armq_group_start(&start_bits);
-            sum[width + q] = armq_group_start(&zero);
+            armq_group_start(&starts, &sum[q], &sum[width + q]);
         }
         scales += scale_bytes(s4);
     }

@@ -8,6 +8,9 @@
 #include "kernels/common/group_sums.h"
 #include "kernels/i8mm/panels.h"
 
+/* k steps at a time, and all of a group of 32 elements. */
+enum { UNROLLED = 4 };
+
 INLINE float32x4_t low_floats(float32x4_t x, float32x4_t y) {
     return vreinterpretq_f32_s32(low_halves(vreinterpretq_s32_f32(x), vreinterpretq_s32_f32(y)));
 }
@@ -53,15 +56,11 @@ INLINE void load_scales(const bool s4, const void *scales, float32x4_t quad[2]) 
 /* The same of column pairs [first, first + width) as SMMLA has its columns: s0 s1 s0 s1. */
 INLINE void load_scale_pairs(const bool s4, const int width, const int first, const void *scales,
                              float32x4_t *pair) {
-    float32x4_t quad[2];
-    if (s4)
-        load_scales(s4, scales, quad);
-    UNROLL for (int c = 0; c < width; c++) {
-        const float32x4_t q = s4 ? quad[(first + c) / 2] : vdupq_n_f32(0);
-        if (!s4)
-            pair[c] = vld1q_f32((const float *)scales + 4 * (first + c));
+    UNROLL for (int c = first; c < first + width; c++) {
+        if (s4)
+            pair[c - first] = armq_widen_bf16_pair(vld1q_u16(scales), c);
         else
-            pair[c] = (first + c) % 2 ? high_floats(q, q) : low_floats(q, q);
+            pair[c - first] = vld1q_f32((const float *)scales + 4 * c);
     }
 }
 
@@ -97,51 +96,59 @@ INLINE void smmla_step(const bool s4, const int row_pairs, const int width, cons
 }
 
 /* k steps of one group, which are a multiple of four: rows of a times column pairs
- * [first, first + width). */
-INLINE void smmla_steps(const bool s4, const int row_pairs, const int width, const int first,
-                        int64_t steps, const int8_t *a, const int8_t *b, int32x4_t *sum) {
-    /* As far as the compiler finds registers without copying accumulators. */
-    const int unroll = row_pairs == 1 || row_pairs == 4 ? 2 : 1;
-    for (; steps > 0; steps -= unroll) {
+ * [first, first + width). whole: they are `UNROLLED`, and no loop is needed. Left alone, the
+ * compiler mixes steps until it has to copy accumulators. */
+INLINE void smmla_steps(const bool s4, const bool whole, const int row_pairs, const int width,
+                        const int first, int64_t steps, const int8_t *a, const int8_t *b,
+                        int32x4_t *sum) {
+    const int unroll = whole || (s4 && row_pairs == 4) ? UNROLLED : UNROLLED / 2;
+    do {
         UNROLL for (int i = 0; i < unroll; i++) {
             smmla_step(s4, row_pairs, width, first, a, b, sum);
             a += PAIR * row_pairs;
             b += step_bytes(s4);
+            if (whole ? i < unroll - 1 : i == unroll - 1)
+                armq_settle_sums(whole && !s4, row_pairs * width, sum);
         }
-    }
+        steps -= unroll;
+    } while (!whole && steps > 0);
 }
 
-/* Column pairs [first, first + width) for all groups; acc is the first of them. Each group's sums
- * start anew where the last ones are used up, beside arithmetic that needs no loads. */
-INLINE void smmla_columns(const bool s4, const bool wide, const int row_pairs, const int width,
-                          const int first, const armq_groups *groups, const int8_t *a,
-                          const int8_t *b, float *acc, bool accumulate) {
+/* Column pairs [first, first + width) for all groups; acc is the first of them. whole: groups of
+ * `UNROLLED` k steps. Sums start anew beside arithmetic that needs no loads: where the last ones
+ * are used up, if a loop follows. */
+INLINE void smmla_columns(const bool s4, const bool wide, const bool whole, const int row_pairs,
+                          const int width, const int first, const armq_groups *groups,
+                          const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
+    const int64_t steps = whole ? UNROLLED : groups->steps;
     const int count = row_pairs * width;
-    const int64_t a_bytes = groups->steps * PAIR * row_pairs;
-    const int64_t b_bytes = groups->steps * step_bytes(s4);
     const float32x4_t start = vdupq_n_f32(groups->start);
     const int32x4_t start_bits = vreinterpretq_s32_f32(start);
+    const armq_group_starts starts = {{start_bits, start_bits}};
     const char *scales = groups->scales;
     float32x4_t total[8];
     if (accumulate)
         load_totals(row_pairs, width, acc, total);
     else
         UNROLL for (int i = 0; i < count; i++) total[i] = vdupq_n_f32(0);
-    int32x4_t sum[8];
-    UNROLL for (int i = 0; i < count; i++) sum[i] = armq_group_start(&start_bits);
 
-    for (int64_t g = 0; g < groups->count; g++) {
-        smmla_steps(s4, row_pairs, width, first, groups->steps, a, b, sum);
-        a += a_bytes;
-        b += b_bytes;
+    int32x4_t sum[8];
+    armq_start_sums(count, &starts, sum);
+
+    for (int64_t g = groups->count; g > 0; g--) {
+        if (whole)
+            armq_start_sums(count, &starts, sum);
+        smmla_steps(s4, whole, row_pairs, width, first, steps, a, b, sum);
+        a += steps * PAIR * row_pairs;
+        b += steps * step_bytes(s4);
         float32x4_t scale[4];
         load_scale_pairs(s4, width, first, scales, scale);
         scales += scale_bytes(s4);
-        UNROLL for (int r = 0; r < row_pairs; r++) UNROLL for (int c = 0; c < width; c++) {
-            const int i = r * width + c;
-            total[i] = armq_group_add(wide, total[i], sum[i], start, scale[c]);
-            sum[i] = armq_group_start(&start_bits);
+        UNROLL for (int i = 0; i < count; i++) {
+            total[i] = armq_group_add(wide, total[i], sum[i], start, scale[i % width]);
         }
+        if (!whole)
+            armq_start_sums(count, &starts, sum);
     }
     store_totals(row_pairs, width, acc, total);
 }
@@ -149,12 +156,15 @@ INLINE void smmla_columns(const bool s4, const bool wide, const int row_pairs, c
 INLINE void smmla_panel(const bool s4, const int row_pairs, const int width,
                         const armq_groups *groups, const int8_t *a, const int8_t *b, float *acc,
                         bool accumulate) {
+    const bool wide = !s4 && groups->start == 0, whole = groups->steps == UNROLLED;
     UNROLL for (int first = 0; first < COLUMN_PAIRS; first += width) {
         float *to = acc + 2 * first;
-        if (!s4 && groups->start == 0)
-            smmla_columns(s4, true, row_pairs, width, first, groups, a, b, to, accumulate);
+        if (wide)
+            smmla_columns(s4, true, false, row_pairs, width, first, groups, a, b, to, accumulate);
+        else if (whole)
+            smmla_columns(s4, false, true, row_pairs, width, first, groups, a, b, to, accumulate);
         else
-            smmla_columns(s4, false, row_pairs, width, first, groups, a, b, to, accumulate);
+            smmla_columns(s4, false, false, row_pairs, width, first, groups, a, b, to, accumulate);
     }
 }
 
@@ -191,23 +201,24 @@ INLINE void sdot_two_steps(const bool s4, int8x16x2_t row, const int8_t *b, int3
 }
 
 /* One row, at most two panels. The two halves of a column are added once a group, so one of them
- * starts at 0. A group has a multiple of four k steps. */
-INLINE void sdot_columns(const bool s4, const bool wide, const int panels,
+ * starts at 0. A group has a multiple of four k steps; whole: these four. */
+INLINE void sdot_columns(const bool s4, const bool wide, const bool whole, const int panels,
                          const armq_groups *groups, const int8_t *a, const int8_t *b,
                          size_t b_stride, float *acc, bool accumulate) {
+    const int64_t steps = whole ? UNROLLED : groups->steps;
     const int quads = 2 * panels;
     const float32x4_t start = vdupq_n_f32(groups->start);
     const int32x4_t start_bits = vtrn1q_s32(vreinterpretq_s32_f32(start), vdupq_n_s32(0));
+    const armq_group_starts starts = {{start_bits, start_bits}};
     const char *scales = groups->scales;
     float32x4_t total[4];
     int32x4_t sum[8];
     UNROLL for (int q = 0; q < quads; q++) {
         total[q] = accumulate ? vld1q_f32(acc + 4 * q) : vdupq_n_f32(0);
-        sum[2 * q] = armq_group_start(&start_bits);
-        sum[2 * q + 1] = armq_group_start(&start_bits);
+        armq_group_start(&starts, &sum[2 * q], &sum[2 * q + 1]);
     }
-    for (int64_t g = 0; g < groups->count; g++) {
-        for (int64_t steps = groups->steps; steps > 0; steps -= 4) {
+    for (int64_t g = groups->count; g > 0; g--) {
+        for (int64_t step = 0; step < steps; step += UNROLLED) {
             UNROLL for (int i = 0; i < 2; i++) {
                 const int8x16x2_t row = vld1q_s8_x2(a);
                 a += 2 * PAIR;
@@ -220,10 +231,9 @@ INLINE void sdot_columns(const bool s4, const bool wide, const int panels,
         UNROLL for (int q = 0; q < quads; q++) {
             float32x4_t scale[2];
             load_scales(s4, scales + (size_t)(q / 2) * b_stride, scale);
-            const int32x4_t whole = vpaddq_s32(sum[2 * q], sum[2 * q + 1]);
-            total[q] = armq_group_add(wide, total[q], whole, start, scale[q % 2]);
-            sum[2 * q] = armq_group_start(&start_bits);
-            sum[2 * q + 1] = armq_group_start(&start_bits);
+            const int32x4_t both = vpaddq_s32(sum[2 * q], sum[2 * q + 1]);
+            total[q] = armq_group_add(wide, total[q], both, start, scale[q % 2]);
+            armq_group_start(&starts, &sum[2 * q], &sum[2 * q + 1]);
         }
         scales += scale_bytes(s4);
     }
@@ -233,12 +243,15 @@ INLINE void sdot_columns(const bool s4, const bool wide, const int panels,
 INLINE void sdot_groups(const bool s4, const int panels, const armq_groups *groups, const int8_t *a,
                         const int8_t *b, size_t b_stride, float *acc, bool accumulate) {
     const int width = panels > 1 ? 2 : 1;
+    const bool wide = !s4 && groups->start == 0, whole = groups->steps == UNROLLED;
     armq_groups of_panel = *groups;
     for (int p = 0; p < panels; p += width) {
-        if (!s4 && groups->start == 0)
-            sdot_columns(s4, true, width, &of_panel, a, b, b_stride, acc, accumulate);
+        if (wide)
+            sdot_columns(s4, true, false, width, &of_panel, a, b, b_stride, acc, accumulate);
+        else if (whole)
+            sdot_columns(s4, false, true, width, &of_panel, a, b, b_stride, acc, accumulate);
         else
-            sdot_columns(s4, false, width, &of_panel, a, b, b_stride, acc, accumulate);
+            sdot_columns(s4, false, false, width, &of_panel, a, b, b_stride, acc, accumulate);
         of_panel.scales = (const char *)of_panel.scales + (size_t)width * b_stride;
         b += (size_t)width * b_stride;
         acc += width * ARMQ_TILE_COLUMNS;

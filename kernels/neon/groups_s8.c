@@ -21,13 +21,14 @@ INLINE void smull_columns(const bool s4, const bool wide, const int rows, const 
     /* The four lanes of a sum are added: one of them starts. */
     const int32x4_t start_bits =
         vsetq_lane_s32(vgetq_lane_s32(vreinterpretq_s32_f32(start), 0), vdupq_n_s32(0), 0);
+    const armq_group_starts starts = {{start_bits, start_bits}};
     float32x4_t total[4];
     UNROLL for (int r = 0; r < rows; r++) {
         total[r] = accumulate ? vld1q_f32(acc + r * ARMQ_TILE_COLUMNS) : vdupq_n_f32(0);
     }
     for (int64_t g = 0; g < groups->count; g++) {
         int32x4_t sum[4 * COLUMNS];
-        UNROLL for (int i = 0; i < rows * COLUMNS; i++) sum[i] = armq_group_start(&start_bits);
+        armq_start_sums(rows * COLUMNS, &starts, sum);
         for (int64_t step = 0; step < groups->steps; step++) {
             multiply_step(s4, rows, a, b, sum);
             a += STEP * rows;
