@@ -105,6 +105,8 @@ TARGETS = (
             ("i8mm", f"linear_w4a8 {_ROWS64} {_G128}")),
     _target("linear_w4a8 group 32, 64|128 rows, whole op", ("N2",), 33, "MAC/cycle", rate,
             ("i8mm", f"linear_w4a8 {_ROWS64} {_G32}")),
+    _target("linear_w4a8 group 32, 32|128 rows, whole op", ("N2",), 0.085, "instr/MAC",
+            instructions_per_mac, ("i8mm", f"linear_w4a8 {_LARGE} {_G32}"), at_least=False),
     _target("moe_w8a8 over moe_bf16, 32 rows an expert", _N2_V2, 1.8, "x", speed_up,
             ("i8mm", f"moe_w8a8 {_MOE}"), ("bf16", f"moe_bf16 {_MOE}")),
     _target("moe_w4a8 group 128 over moe_bf16, 32 rows an expert", _N2_V2, 1.35, "x", speed_up,
@@ -123,6 +125,9 @@ TARGETS = (
             ("i8mm", f"linear_w8a8 {_ONE}"), at_least=False, tile=True),
     _target("one token, int4 per channel, whole op", ("N2",), 0.16, "instr/MAC",
             instructions_per_mac, ("i8mm", f"linear_w4a8 {_ONE}"), at_least=False, tile=True),
+    _target("one token, int4 group 32, whole op", ("N2",), 0.225, "instr/MAC",
+            instructions_per_mac, ("i8mm", f"linear_w4a8 {_ONE} {_G32}"), at_least=False,
+            tile=True),
 )
 
 
