@@ -20,9 +20,21 @@ INLINE void armq_group_start(const armq_group_starts *start, int32x4_t *first, i
     __asm__ volatile("ldp %q0, %q1, %2" : "=w"(*first), "=w"(*second) : "Q"(*start));
 }
 
+/* Of the panel `bytes` further on. */
+INLINE void armq_next_groups(armq_groups *groups, size_t bytes) {
+    groups->scales = (const char *)groups->scales + bytes;
+    if (groups->zeros)
+        groups->zeros += bytes;
+}
+
 /* An even number of sums. */
 INLINE void armq_start_sums(const int count, const armq_group_starts *start, int32x4_t *sum) {
     UNROLL for (int i = 0; i < count; i += 2) armq_group_start(start, &sum[i], &sum[i + 1]);
+}
+
+/* sum - zeros * row_sum: four columns of one row. */
+INLINE int32x4_t armq_take_zeros(int32x4_t sum, int16x4_t zeros, int16_t row_sum) {
+    return vmlsl_n_s16(sum, zeros, row_sum);
 }
 
 /* total + (sum - start) * scale; wide: sums that start at 0 and are converted. */

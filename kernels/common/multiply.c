@@ -3,6 +3,7 @@
 
 #include "kernels/common/inline.h"
 #include "kernels/common/weights_s4.h"
+#include "kernels/common/zero_points.h"
 
 enum { TILE_ACC_BYTES = ARMQ_TILE_MAX_ROWS * ARMQ_TILE_COLUMNS * 4 };
 
@@ -79,13 +80,14 @@ static size_t unpacked_bytes(const armq_weight_layout *layout, int64_t k_steps) 
 
 size_t armq_multiply_scratch_bytes(const armq_weight_layout *layout, int64_t k_block,
                                    int64_t tiles) {
-    size_t bytes = unpacked_offset(tiles);
+    size_t bytes = 0;
     if (layout->s4)
         bytes += unpacked_bytes(layout, k_block);
     if (layout->group_size)
         bytes += (size_t)(k_block / layout->group_steps * armq_group_scale_count(layout)) *
                  sizeof(float);
-    return bytes;
+    const size_t sums = layout->offset && layout->direct ? armq_group_sum_bytes(layout) : 0;
+    return unpacked_offset(tiles) + (bytes > sums ? bytes : sums);
 }
 
 /* One job: a range of row tiles, all of them full but perhaps the last. */
@@ -95,7 +97,7 @@ typedef struct {
     int64_t first, full_end, end;
     int64_t row, rows; /* of the tiles, in the block */
     char *acc;         /* [rows, ARMQ_TILE_COLUMNS], row tiles one after the other */
-    char *unpacked;    /* int4: memory for an int8 panel */
+    char *unpacked;    /* int4: memory for an int8 panel, or for sums of rows */
 } tile_range;
 
 /* What all row tiles of a range are multiplied with: k steps of one B panel. */
@@ -229,31 +231,67 @@ static void multiply_panel_by_group(const tile_range *range, int64_t panel) {
     }
 }
 
+/* What is the same for all panels that a single row tile is multiplied with. */
+typedef struct {
+    armq_groups groups;
+    int32_t row_sums[ARMQ_TILE_MAX_ROWS]; /* zero points and no groups */
+} one_tile;
+
+static one_tile prepare_one_tile(const tile_range *range) {
+    const armq_weight_layout *layout = range->m->layout;
+    one_tile one = {.groups = {.count = layout->groups,
+                               .steps = layout->group_steps,
+                               .start = ARMQ_SIXTEENTHS_START}};
+    if (!layout->offset)
+        return one;
+    const armq_tile *tile = range->last;
+    const int8_t *a = (const int8_t *)a_panel(range->m, tile, range->first, 0);
+    if (!layout->group_size) {
+        armq_panel_row_sums(layout, tile, a, one.row_sums);
+        return one;
+    }
+    int16_t *sums = (int16_t *)(void *)range->unpacked;
+    armq_panel_group_sums(layout, tile, a, sums);
+    one.groups.row_sums = sums;
+    return one;
+}
+
+/* The tile's panels from b on, to range->acc. */
+static void multiply_wide(const tile_range *range, const armq_tile *tile, one_tile *one,
+                          const char *b) {
+    const armq_weight_layout *layout = range->m->layout;
+    const char *a = a_panel(range->m, tile, range->first, 0);
+    const size_t stride = layout->panel_bytes;
+    if (layout->group_size) {
+        one->groups.scales = b + layout->scales_offset;
+        if (layout->offset)
+            one->groups.zeros = (const int8_t *)b + layout->zeros_offset;
+        tile->run_groups_s4(&one->groups, a, b, stride, range->acc, false);
+        return;
+    }
+    (layout->s4 ? tile->run_s4 : tile->run)(layout->k_steps, a, b, stride, range->acc, false);
+    for (int64_t p = 0; layout->offset && p < tile->panels; p++)
+        armq_take_zero_points(layout, b + (size_t)p * stride, one->row_sums, tile->rows,
+                              (int32_t *)(void *)(range->acc + (size_t)p * acc_bytes(tile)));
+}
+
 /* No second row tile would find the B panels in the cache: wide tiles, all of K, and int4 panels as
  * they are. */
 static void multiply_one_tile(const tile_range *range, int64_t panel_first, int64_t panel_last) {
     const armq_multiply *m = range->m;
-    const armq_weight_layout *layout = m->layout;
-    armq_groups groups = {
-        .count = layout->groups, .steps = layout->group_steps, .start = layout->group_start};
+    one_tile one = prepare_one_tile(range);
     const armq_tile *tile = NULL;
     for (int64_t panel = panel_first; panel < panel_last;) {
         if (!tile || tile->panels > panel_last - panel)
             tile = armq_tile_for(m->rows->set, range->rows, panel_last - panel);
-        const char *a = a_panel(m, tile, range->first, 0), *b = b_panel(m, panel);
-        groups.scales = b + layout->scales_offset;
-        if (layout->group_size)
-            tile->run_groups_s4(&groups, a, b, layout->panel_bytes, range->acc, false);
-        else
-            (layout->s4 ? tile->run_s4 : tile->run)(layout->k_steps, a, b, layout->panel_bytes,
-                                                    range->acc, false);
+        multiply_wide(range, tile, &one, b_panel(m, panel));
         for (int64_t p = 0; p < tile->panels; p++)
             finish(range, panel + p, range->acc + (size_t)p * acc_bytes(tile));
         panel += tile->panels;
     }
 }
 
-/* What multiplies one panel if row tiles share it, or nibbles want more than two instructions. */
+/* What multiplies one panel if row tiles share it, or no tile reads its nibbles. */
 static void multiply_each_panel(const tile_range *range, int64_t panel_first, int64_t panel_last) {
     const bool by_group = range->m->layout->group_size && !range->m->layout->scaled;
     for (int64_t panel = panel_first; panel < panel_last; panel++)
@@ -282,7 +320,8 @@ void armq_multiply_range(const armq_multiply *m, int64_t tile_first, int64_t til
         .unpacked = (char *)scratch + unpacked_offset(tile_last - tile_first),
     };
     const bool by_group = m->layout->group_size && !m->layout->scaled;
-    if (tile_last - tile_first > 1 || m->layout->offset || by_group)
+    const bool unpack = m->layout->s4 && !m->layout->direct;
+    if (tile_last - tile_first > 1 || unpack || by_group)
         multiply_each_panel(&range, panel_first, panel_last);
     else
         multiply_one_tile(&range, panel_first, panel_last);

@@ -46,11 +46,18 @@ typedef struct {
     float start; /* integer sums start at its bits and are read as f32: 1.5 * 2^(23-f), so that an
                     integer sum up to 2^22 counts in units of 2^-f and no conversion is needed. 0:
                     sums may be larger and are converted */
+    const int8_t *zeros;     /* int4 panels: 16 times the columns' zero points [count,
+                                ARMQ_TILE_COLUMNS]; NULL: none */
+    const int16_t *row_sums; /* with zeros: of A's rows over each group [count, rows, 2], each twice
+                              */
 } armq_groups;
 
-/* acc[p][r][c] = (accumulate ? acc[p][r][c] : 0) + sum over groups g of f32(sum of A*B over g) *
- * scale[p][g][c]: f32, one fused multiply-add per group, ascending. B panels and scales of panels
- * stand b_stride bytes apart. */
+/* armq_groups.start of sums that are 16 times too large. */
+#define ARMQ_SIXTEENTHS_START 0x1.8p19f
+
+/* acc[p][r][c] = (accumulate ? acc[p][r][c] : 0) + sum over groups g of f32(sum of A*B over g, less
+ * zeros[p][g][c] * row_sums[g][r]) * scale[p][g][c]: f32, one fused multiply-add per group,
+ * ascending. B panels, scales and zeros of panels stand b_stride bytes apart. */
 typedef void armq_group_tile_fn(const armq_groups *groups, const void *a, const void *b,
                                 size_t b_stride, void *acc, bool accumulate);
 

@@ -13,8 +13,12 @@ static size_t round_up(size_t value, size_t multiple) {
 }
 
 /* Sixteen times the sum of a group, of at most 128 * 8 an element, must not exceed 2^22; with zero
- * points and without the 16, 128 * 15 an element. */
-enum { MAX_GROUP_TIMES_16 = (1 << 22) / (16 * 128 * 8), MAX_GROUP = (1 << 22) / (128 * 15) };
+ * points 128 * 15 an element; unpacked without the 16. */
+enum {
+    MAX_GROUP_TIMES_16 = (1 << 22) / (16 * 128 * 8),
+    MAX_GROUP_ZERO_TIMES_16 = (1 << 22) / (16 * 128 * 15),
+    MAX_GROUP = (1 << 22) / (128 * 15)
+};
 
 static void init_s4(armq_weight_layout *layout, const armq_desc *desc) {
     const bool zero_points = (desc->uses & ARMQ_USES_WEIGHT_ZERO) != 0;
@@ -22,10 +26,13 @@ static void init_s4(armq_weight_layout *layout, const armq_desc *desc) {
     layout->s4 = true;
     layout->word8 = desc->format == ARMQ_WEIGHT_S4_WORD8;
     layout->offset = zero_points || group > MAX_GROUP_TIMES_16;
+    layout->direct = group <= (zero_points ? MAX_GROUP_ZERO_TIMES_16 : MAX_GROUP_TIMES_16);
     layout->group_size = group;
     layout->group_steps = group / layout->set->k_step;
     layout->groups = group ? layout->k / group : 0;
-    layout->group_start = !layout->offset ? 0x1.8p19f : group <= MAX_GROUP ? 0x1.8p23f : 0;
+    layout->group_start = !layout->offset      ? ARMQ_SIXTEENTHS_START
+                          : group <= MAX_GROUP ? 0x1.8p23f
+                                               : 0;
     layout->step_bytes /= 2;
 }
 

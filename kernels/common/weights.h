@@ -17,10 +17,10 @@ typedef struct {
 /* One [n, k] weight matrix in panels of ARMQ_TILE_COLUMNS channels.
  *
  * An int4 panel holds in this order: the nibbles (kernels/common/tile.h); with groups and scales
- * their scales, bf16 [groups, 8]; if `offset` what is taken off the nibbles, int8 [groups or 1, 8];
- * armq_channels. Nibbles are two's complement and stand for 16 times their value, or, if `offset`,
- * weight + 8, from which 8 + zero point is taken when they are unpacked: with zero points, whose
- * differences do not fit in a nibble, and with groups so large that 16 times their sums do not fit
+ * their scales, bf16 [groups, 8]; if `offset` 16 times the zero points, int8 [groups or 1, 8];
+ * armq_channels. Nibbles are two's complement and stand for 16 times their value. If `offset`, they
+ * are unpacked to weight - zero point instead: with zero points, since 16 times the difference does
+ * not fit in int8, and with groups so large that 16 times their sums do not fit
  * armq_groups.start. */
 typedef struct {
     const armq_tile_set *set;
@@ -29,13 +29,14 @@ typedef struct {
     int64_t panels;
     bool s4, word8; /* int4; as armq_weights has it: eight to an int32 */
     bool offset;
+    bool direct;        /* a single row tile may read the nibbles: 16 times the sums do fit */
     bool scaled;        /* weights have scales */
     int64_t group_size; /* 0: per channel */
     int64_t groups, group_steps;
-    float group_start;      /* armq_groups.start */
+    float group_start;      /* armq_groups.start for unpacked panels */
     size_t step_bytes;      /* of one k step in a B panel */
     size_t scales_offset;   /* of the groups' scales in a panel */
-    size_t zeros_offset;    /* of what is taken off */
+    size_t zeros_offset;    /* of the zero points */
     size_t channels_offset; /* of armq_channels in a panel */
     size_t panel_bytes;     /* a multiple of ARMQ_PACKED_ALIGN */
 } armq_weight_layout;

@@ -79,20 +79,19 @@ static int32_t pack_elements(const armq_weight_layout *layout, const uint8_t *ro
         uint8_t codes[CHUNK];
         load_codes(layout, row, k, (uint8_t)(zero + 8), codes);
         sum += sum_codes(codes) - CHUNK * (zero + 8);
-        if (!layout->offset)
-            for (int i = 0; i < CHUNK; i++)
-                codes[i] ^= 8; /* two's complement */
+        for (int i = 0; i < CHUNK; i++)
+            codes[i] ^= 8; /* two's complement */
         put_chunk(layout, codes, k, c, panel);
     }
     return sum;
 }
 
-/* What each nibble of a group (or the channel) is too large by. */
+/* Of a group, or the channel. */
 static void put_zero(const armq_weight_layout *layout, int64_t group, int32_t zero, int64_t c,
                      char *panel) {
     if (layout->offset)
         ((int8_t *)panel)[layout->zeros_offset + (size_t)(group * ARMQ_TILE_COLUMNS + c)] =
-            (int8_t)(zero + 8);
+            (int8_t)(16 * zero);
 }
 
 /* The sum of scale * sum of weights is exact in each product and nearly so in the sum: one rounding
@@ -170,12 +169,14 @@ static void unpack_times_16(const int8_t *in, int64_t vectors, int8_t *out) {
         unpack_vector(in, out);
 }
 
-/* k steps with the same eight offsets, each repeated k_step times along a k step. */
+/* k steps with the same eight zero points, each repeated k_step times along a k step: from nibbles
+ * plus 8, without sign, 8 + zero point is taken. */
 INLINE void unpack_offset(const int32_t k_step, const int8_t *zeros, const int8_t *in,
                           int64_t steps, int8_t *out) {
     const int pairs = k_step / 4;
-    const int8x16_t eight = vcombine_s8(vld1_s8(zeros), vdup_n_s8(0));
-    const int8x16_t fifteen = vdupq_n_s8(15);
+    const int8x8_t offsets = vadd_s8(vshr_n_s8(vld1_s8(zeros), 4), vdup_n_s8(8));
+    const int8x16_t eight = vcombine_s8(offsets, vdup_n_s8(0));
+    const int8x16_t fifteen = vdupq_n_s8(15), signs = vdupq_n_s8((int8_t)0x88);
     uint8x16_t lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     int8x16_t zero[8];
     UNROLL for (int i = 0; i < 2 * pairs; i++) {
@@ -185,7 +186,7 @@ INLINE void unpack_offset(const int32_t k_step, const int8_t *zeros, const int8_
     }
     for (; steps > 0; steps--) {
         UNROLL for (int i = 0; i < pairs; i++) {
-            const int8x16_t packed = vld1q_s8(in + VECTOR * i);
+            const int8x16_t packed = veorq_s8(vld1q_s8(in + VECTOR * i), signs);
             const int8x16_t high = vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s8(packed), 4));
             vst1q_s8(out + PAIR * i, vsubq_s8(vandq_s8(packed, fifteen), zero[2 * i]));
             vst1q_s8(out + PAIR * i + VECTOR, vsubq_s8(high, zero[2 * i + 1]));

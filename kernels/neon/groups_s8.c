@@ -12,11 +12,20 @@ INLINE float32x4_t load_scales(const bool s4, const char *scales) {
     return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16((const uint16_t *)(const void *)scales), 16));
 }
 
-/* Four of the panel's columns for all groups; scales and acc are the first of them. */
-INLINE void smull_columns(const bool s4, const bool wide, const int rows, const armq_groups *groups,
-                          const char *scales, const int8_t *a, const int8_t *b, float *acc,
-                          bool accumulate) {
+/* Zero points of a group for four columns, from the first or the fifth on. */
+INLINE int16x4_t load_zeros(int first, const int8_t *zeros) {
+    const int16x8_t eight = vmovl_s8(vld1_s8(zeros));
+    return first ? vget_high_s16(eight) : vget_low_s16(eight);
+}
+
+/* Four of the panel's columns, from `first` on, for all groups; b and acc are the first of them. */
+INLINE void smull_columns(const bool s4, const bool wide, const bool zero_points, const int rows,
+                          int first, const armq_groups *groups, const int8_t *a, const int8_t *b,
+                          float *acc, bool accumulate) {
     const size_t scale_bytes = s4 ? sizeof(uint16_t) : sizeof(float);
+    const char *scales = (const char *)groups->scales + (size_t)first * scale_bytes;
+    const int8_t *zeros = groups->zeros;
+    const int16_t *row_sums = groups->row_sums;
     const float32x4_t start = vdupq_n_f32(groups->start);
     /* The four lanes of a sum are added: one of them starts. */
     const int32x4_t start_bits =
@@ -37,28 +46,35 @@ INLINE void smull_columns(const bool s4, const bool wide, const int rows, const 
         const float32x4_t scale = load_scales(s4, scales);
         scales += ARMQ_TILE_COLUMNS * scale_bytes;
         UNROLL for (int r = 0; r < rows; r++) {
-            total[r] =
-                armq_group_add(wide, total[r], whole_columns(sum + r * COLUMNS), start, scale);
+            int32x4_t whole = whole_columns(sum + r * COLUMNS);
+            if (zero_points)
+                whole = armq_take_zeros(whole, load_zeros(first, zeros), row_sums[2 * r]);
+            total[r] = armq_group_add(wide, total[r], whole, start, scale);
+        }
+        if (zero_points) {
+            zeros += ARMQ_TILE_COLUMNS;
+            row_sums += 2 * rows;
         }
     }
     UNROLL for (int r = 0; r < rows; r++) vst1q_f32(acc + r * ARMQ_TILE_COLUMNS, total[r]);
 }
 
-INLINE void smull_halves(const bool s4, const bool wide, const int rows, const armq_groups *groups,
-                         const int8_t *a, const int8_t *b, float *acc, bool accumulate) {
-    const size_t scale_bytes = s4 ? sizeof(uint16_t) : sizeof(float);
+INLINE void smull_halves(const bool s4, const bool wide, const bool zero_points, const int rows,
+                         const armq_groups *groups, const int8_t *a, const int8_t *b, float *acc,
+                         bool accumulate) {
     for (int c = 0; c < ARMQ_TILE_COLUMNS; c += COLUMNS)
-        smull_columns(s4, wide, rows, groups,
-                      (const char *)groups->scales + (size_t)c * scale_bytes, a,
-                      b + column_bytes(s4) * c, acc + c, accumulate);
+        smull_columns(s4, wide, zero_points, rows, c, groups, a, b + column_bytes(s4) * c, acc + c,
+                      accumulate);
 }
 
 INLINE void smull_groups(const bool s4, const int rows, const armq_groups *groups, const int8_t *a,
                          const int8_t *b, float *acc, bool accumulate) {
     if (!s4 && groups->start == 0)
-        smull_halves(s4, true, rows, groups, a, b, acc, accumulate);
+        smull_halves(s4, true, false, rows, groups, a, b, acc, accumulate);
+    else if (s4 && groups->zeros)
+        smull_halves(s4, false, true, rows, groups, a, b, acc, accumulate);
     else
-        smull_halves(s4, false, rows, groups, a, b, acc, accumulate);
+        smull_halves(s4, false, false, rows, groups, a, b, acc, accumulate);
 }
 
 #define INSTANCE(name, s4, rows)                                                                   \

@@ -82,7 +82,7 @@ static void group_tails(const armq_tier *tier) {
                 if (m % 3 == 1)
                     compare_with_scalar(tier, spec);
                 spec = linear(m, n, groups[g] * count, groups[g]);
-                spec.word8 = m % 2, spec.zero_points = m % 3 == 0;
+                spec.word8 = m % 2, spec.zero_points = (m + count) % 3 == 0;
                 spec.bias = spec.strides = g % 2;
                 compare_with_scalar(tier, spec);
             }
@@ -303,8 +303,9 @@ static void longest_sums(const armq_tier *tier) {
     const struct {
         int64_t group;
         int32_t w, zero;
-    } cases[] = {{224, -8, 0},  {224, 7, 0},   {256, -8, 0},  {288, -8, 0}, {2176, -8, 7},
-                 {2176, 7, -8}, {2208, -8, 7}, {2208, 7, -8}, {4096, -8, 0}};
+    } cases[] = {{224, -8, 0},  {224, 7, 0},   {256, -8, 0}, {288, -8, 0},  {128, -8, 7},
+                 {128, 7, -8},  {160, -8, 7},  {160, 7, -8}, {2176, -8, 7}, {2176, 7, -8},
+                 {2208, -8, 7}, {2208, 7, -8}, {4096, -8, 0}};
     for (size_t i = 0; i < COUNT(cases); i++)
         for (int64_t m = 1; m <= 9; m += 8)
             for (int sign = -1; sign <= 1; sign += 2) {

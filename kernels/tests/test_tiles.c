@@ -221,15 +221,66 @@ static void *make_scales(const armq_tile_set *set, const armq_tile *tile, bool s
     return scales;
 }
 
+static int zero_of(int64_t group, int64_t column) {
+    return (int)((group * 5 + column * 3) % 16) - 8;
+}
+
+/* Panels' zero points stand as far apart as panels. */
+static const int8_t *make_zeros(const armq_tile *tile, int64_t count, size_t stride) {
+    const size_t bytes = (size_t)count * ARMQ_TILE_COLUMNS;
+    int8_t *zeros = guarded((size_t)(tile->panels - 1) * stride + bytes, 1, 0x77);
+    for (int p = 0; p < tile->panels; p++)
+        for (int64_t i = 0; i < count * ARMQ_TILE_COLUMNS; i++)
+            zeros[(size_t)p * stride + (size_t)i] =
+                (int8_t)(16 * zero_of(i / ARMQ_TILE_COLUMNS, i % ARMQ_TILE_COLUMNS + p));
+    return zeros;
+}
+
+static int64_t row_sum(const armq_tile_set *set, int64_t first, int64_t last, int r) {
+    int64_t sum = 0;
+    for (int64_t k = first * set->k_step; k < last * set->k_step; k++)
+        sum += counting(r, 0, k);
+    return sum;
+}
+
+static const int16_t *make_row_sums(const armq_tile_set *set, const armq_tile *tile, int64_t steps,
+                                    int64_t count) {
+    int16_t *sums = guarded((size_t)(count * tile->rows * 2) * 2, 2, 0);
+    for (int64_t i = 0; i < count * tile->rows * 2; i++) {
+        const int64_t g = i / 2 / tile->rows;
+        sums[i] = (int16_t)row_sum(set, g * steps, (g + 1) * steps, (int)(i / 2 % tile->rows));
+    }
+    return sums;
+}
+
+/* Of one output: the sum over groups. */
+static double grouped(const armq_tile_set *set, int64_t steps, int64_t count, int r, int c, int p,
+                      bool zero_points) {
+    double sum = 0;
+    for (int64_t g = 0; g < count; g++) {
+        const int64_t first = g * steps, last = first + steps;
+        int64_t exact = product(set, first, last, r, c, p, counting, counting_s4);
+        if (zero_points)
+            exact -= zero_of(g, c + p) * row_sum(set, first, last, r);
+        sum += (double)scale_of(g, c + p) * (double)exact;
+    }
+    return sum;
+}
+
 /* Units of one (converted or not) and of a sixteenth. */
 static void check_groups(const armq_tier *tier, const armq_tile_set *set, const armq_tile *tile,
-                         bool s4, float start, int64_t size, int64_t count) {
+                         bool s4, bool zero_points, float start, int64_t size, int64_t count) {
     const int64_t steps = size / set->k_step;
     size_t stride;
     const void *a = make_a(set, tile, steps * count, counting);
     const void *b = s4 ? make_s4(set, tile, steps * count, &stride, counting_s4)
                        : make_b(set, tile, steps * count, &stride, counting_s4);
-    const armq_groups groups = {count, steps, make_scales(set, tile, s4, count, stride), start};
+    const armq_groups groups = {count,
+                                steps,
+                                make_scales(set, tile, s4, count, stride),
+                                start,
+                                zero_points ? make_zeros(tile, count, stride) : NULL,
+                                zero_points ? make_row_sums(set, tile, steps, count) : NULL};
     const int64_t outputs = tile->panels * tile->rows * ARMQ_TILE_COLUMNS;
     float *acc = guarded((size_t)outputs * 4, 4, 0xee);
     for (int times = 1; times <= 2; times++) {
@@ -238,18 +289,14 @@ static void check_groups(const armq_tier *tier, const armq_tile_set *set, const 
             const int c = (int)(i % ARMQ_TILE_COLUMNS);
             const int r = (int)(i / ARMQ_TILE_COLUMNS) % tile->rows;
             const int p = (int)(i / ARMQ_TILE_COLUMNS) / tile->rows;
-            double want = 0;
-            for (int64_t g = 0; g < count; g++)
-                want +=
-                    (double)scale_of(g, c + p) * (double)product(set, g * steps, (g + 1) * steps, r,
-                                                                 c, p, counting, counting_s4);
+            double want = grouped(set, steps, count, r, c, p, zero_points);
             if (start == 0x1.8p19f && !s4)
                 want /= 16;
             if ((double)acc[i] != want * times)
-                fail_msg("%s %dx%dx%d%s, %d groups of %d: [%d, %d] of panel %d is %g, not %g",
+                fail_msg("%s %dx%dx%d%s%s, %d groups of %d: [%d, %d] of panel %d is %g, not %g",
                          tier->provider->name, tile->rows, ARMQ_TILE_COLUMNS, tile->panels,
-                         s4 ? " int4" : "", (int)count, (int)size, r, c, p, (double)acc[i],
-                         want * times);
+                         s4 ? " int4" : "", zero_points ? " less zero points" : "", (int)count,
+                         (int)size, r, c, p, (double)acc[i], want * times);
         }
     }
 }
@@ -259,13 +306,14 @@ static void groups(const armq_tier *tier, const armq_tile_set *set, const armq_t
     assert_int_equal(!tile->run_groups, set->kind != ARMQ_TILE_S8 || tile->panels > 1);
     for (int64_t size = 32; size <= 96; size += 32)
         for (int64_t count = 0; count <= 3; count++) {
-            if (tile->run_groups_s4)
-                check_groups(tier, set, tile, true, 0x1.8p19f, size, count);
+            for (int zero_points = 0; tile->run_groups_s4 && zero_points < 2; zero_points++)
+                check_groups(tier, set, tile, true, zero_points, ARMQ_SIXTEENTHS_START, size,
+                             count);
             if (!tile->run_groups)
                 continue;
-            check_groups(tier, set, tile, false, 0x1.8p19f, size, count);
-            check_groups(tier, set, tile, false, 0x1.8p23f, size, count);
-            check_groups(tier, set, tile, false, 0, size, count);
+            check_groups(tier, set, tile, false, false, 0x1.8p19f, size, count);
+            check_groups(tier, set, tile, false, false, 0x1.8p23f, size, count);
+            check_groups(tier, set, tile, false, false, 0, size, count);
         }
 }
 
