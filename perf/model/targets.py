@@ -81,7 +81,7 @@ _LARGE = "tokens=32,128 n=1536 k=2048"
 _ROWS64 = "tokens=64,128 n=1536 k=2048"
 _ONE = "tokens=1 n=2048 k=2048"
 _TILE = "tokens=32 n=256 k=2048"
-_G32, _G128 = "group_size=32", "group_size=128"
+_G32, _G128, _ZERO = "group_size=32", "group_size=128", "zero_points=1"
 
 
 def _target(what, cores, goal, unit, value, *cases, at_least=True, tile=False):
@@ -127,6 +127,13 @@ TARGETS = (
             instructions_per_mac, ("i8mm", f"linear_w4a8 {_ONE}"), at_least=False, tile=True),
     _target("one token, int4 group 32, whole op", ("N2",), 0.225, "instr/MAC",
             instructions_per_mac, ("i8mm", f"linear_w4a8 {_ONE} {_G32}"), at_least=False,
+            tile=True),
+    _target("one token, int4 with zero points, per channel|group 128, whole op", ("N2",), 12,
+            "MAC/cycle", rate, ("i8mm", f"linear_w4a8 {_ONE} {_ZERO}"),
+            ("i8mm", f"linear_w4a8 {_ONE} {_G128} {_ZERO}"),
+            ("dotprod", f"linear_w4a8 {_ONE} {_G128} {_ZERO}"), tile=True),
+    _target("one token, int4 with zero points, group 32, whole op", ("N2",), 0.24, "instr/MAC",
+            instructions_per_mac, ("i8mm", f"linear_w4a8 {_ONE} {_G32} {_ZERO}"), at_least=False,
             tile=True),
 )
 
