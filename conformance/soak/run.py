@@ -136,6 +136,8 @@ def random_case(rng, ops, tiled):
                     format=rng.choice(("s4_low", "s4_word8")))
     if op in ("linear_w8a8", "linear_w4a8", "moe_w8a8", "moe_w4a8") and rng.random() < 0.15:
         keys["quant"] = rng.choice(("symmetric", "asymmetric"))
+    if not op.startswith("gemm") and not op.endswith("bf16") and rng.random() < 0.15:
+        keys["work"] = rng.choice(FLOATS)
     if tiled:
         tile_keys(rng, keys)
     keys["seed"] = rng.randint(1, 10**9)
