@@ -30,7 +30,9 @@ static void init_s4(armq_weight_layout *layout, const armq_desc *desc) {
     layout->group_size = group;
     layout->group_steps = group / layout->set->k_step;
     layout->groups = group ? layout->k / group : 0;
+    layout->eighths = layout->offset && layout->direct && group && layout->scaled;
     layout->group_start = !layout->offset      ? ARMQ_SIXTEENTHS_START
+                          : layout->eighths    ? 0x1.8p20f
                           : group <= MAX_GROUP ? 0x1.8p23f
                                                : 0;
     layout->step_bytes /= 2;

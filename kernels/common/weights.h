@@ -19,9 +19,9 @@ typedef struct {
  * An int4 panel holds in this order: the nibbles (kernels/common/tile.h); with groups and scales
  * their scales, bf16 [groups, 8]; if `offset` 16 times the zero points, int8 [groups or 1, 8];
  * armq_channels. Nibbles are two's complement and stand for 16 times their value. If `offset`, they
- * are unpacked to weight - zero point instead: with zero points, since 16 times the difference does
- * not fit in int8, and with groups so large that 16 times their sums do not fit
- * armq_groups.start. */
+ * are unpacked to weight - zero point (or, if `eighths`, 8 times that) instead: with zero points,
+ * since 16 times the difference does not fit in int8, and with groups so large that 16 times their
+ * sums do not fit armq_groups.start. */
 typedef struct {
     const armq_tile_set *set;
     int64_t n, k;
@@ -29,6 +29,7 @@ typedef struct {
     int64_t panels;
     bool s4, word8; /* int4; as armq_weights has it: eight to an int32 */
     bool offset;
+    bool eighths;       /* if offset: unpacked to 8 times the difference, which takes less */
     bool direct;        /* a single row tile may read the nibbles: 16 times the sums do fit */
     bool scaled;        /* weights have scales */
     int64_t group_size; /* 0: per channel */

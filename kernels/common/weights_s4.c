@@ -169,13 +169,15 @@ static void unpack_times_16(const int8_t *in, int64_t vectors, int8_t *out) {
         unpack_vector(in, out);
 }
 
-/* k steps with the same eight zero points, each repeated k_step times along a k step: from nibbles
- * plus 8, without sign, 8 + zero point is taken. */
-INLINE void unpack_offset(const int32_t k_step, const int8_t *zeros, const int8_t *in,
-                          int64_t steps, int8_t *out) {
+/* k steps with the same eight zero points, each repeated k_step times along a k step. eighths: half
+ * of what 16 times both differ by; else from nibbles plus 8, without sign, 8 + zero point is taken.
+ */
+INLINE void unpack_offset(const bool eighths, const int32_t k_step, const int8_t *zeros,
+                          const int8_t *in, int64_t steps, int8_t *out) {
     const int pairs = k_step / 4;
-    const int8x8_t offsets = vadd_s8(vshr_n_s8(vld1_s8(zeros), 4), vdup_n_s8(8));
-    const int8x16_t eight = vcombine_s8(offsets, vdup_n_s8(0));
+    const int8x8_t times_16 = vld1_s8(zeros);
+    const int8x8_t offsets = vadd_s8(vshr_n_s8(times_16, 4), vdup_n_s8(8));
+    const int8x16_t eight = vcombine_s8(eighths ? times_16 : offsets, vdup_n_s8(0));
     const int8x16_t fifteen = vdupq_n_s8(15), signs = vdupq_n_s8((int8_t)0x88);
     uint8x16_t lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     int8x16_t zero[8];
@@ -186,14 +188,31 @@ INLINE void unpack_offset(const int32_t k_step, const int8_t *zeros, const int8_
     }
     for (; steps > 0; steps--) {
         UNROLL for (int i = 0; i < pairs; i++) {
-            const int8x16_t packed = veorq_s8(vld1q_s8(in + VECTOR * i), signs);
-            const int8x16_t high = vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s8(packed), 4));
-            vst1q_s8(out + PAIR * i, vsubq_s8(vandq_s8(packed, fifteen), zero[2 * i]));
-            vst1q_s8(out + PAIR * i + VECTOR, vsubq_s8(high, zero[2 * i + 1]));
+            const int8x16_t packed = vld1q_s8(in + VECTOR * i);
+            const int8x16_t plus_8 = veorq_s8(packed, signs);
+            const uint8x16_t high = vshrq_n_u8(vreinterpretq_u8_s8(plus_8), 4);
+            int8x16_t *to = (int8x16_t *)(void *)(out + PAIR * i);
+            if (eighths) {
+                to[0] = vhsubq_s8(armq_low_nibbles(packed), zero[2 * i]);
+                to[1] = vhsubq_s8(armq_high_nibbles(packed), zero[2 * i + 1]);
+            } else {
+                to[0] = vsubq_s8(vandq_s8(plus_8, fifteen), zero[2 * i]);
+                to[1] = vsubq_s8(vreinterpretq_s8_u8(high), zero[2 * i + 1]);
+            }
         }
         in += VECTOR * pairs;
         out += PAIR * pairs;
     }
+}
+
+INLINE void unpack_run(const bool eighths, int32_t k_step, const int8_t *zeros, const int8_t *in,
+                       int64_t steps, int8_t *out) {
+    if (k_step == 4)
+        unpack_offset(eighths, 4, zeros, in, steps, out);
+    else if (k_step == 8)
+        unpack_offset(eighths, 8, zeros, in, steps, out);
+    else
+        unpack_offset(eighths, 16, zeros, in, steps, out);
 }
 
 void armq_unpack_panel(const armq_weight_layout *layout, const char *panel, int64_t step,
@@ -208,12 +227,10 @@ void armq_unpack_panel(const armq_weight_layout *layout, const char *panel, int6
     if (layout->group_size)
         zeros += step / run * ARMQ_TILE_COLUMNS;
     for (; steps > 0; steps -= run) {
-        if (layout->set->k_step == 4)
-            unpack_offset(4, zeros, in, run, out);
-        else if (layout->set->k_step == 8)
-            unpack_offset(8, zeros, in, run, out);
+        if (layout->eighths)
+            unpack_run(true, layout->set->k_step, zeros, in, run, out);
         else
-            unpack_offset(16, zeros, in, run, out);
+            unpack_run(false, layout->set->k_step, zeros, in, run, out);
         zeros += ARMQ_TILE_COLUMNS;
         in += (size_t)run * layout->step_bytes;
         out += (size_t)run * layout->step_bytes * 2;
