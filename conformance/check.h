@@ -69,7 +69,8 @@ check_status check_arguments(trial *t, check_result *out);
 check_status check_extremes(trial *t, check_result *out);
 check_status check_poison(trial *t, check_result *out);
 check_status check_overflow(trial *t, check_result *out);
-void check_overflow_limit(int64_t bytes); /* of memory, for tests; at the start 2 GiB */
+/* Of memory, for tests; at the start 2 GiB. INT64_MAX: none, and nothing is measured. */
+void check_overflow_limit(int64_t bytes);
 check_status check_memory(trial *t, check_result *out);
 check_status check_inputs(trial *t, check_result *out);
 check_status check_crash(trial *t, check_result *out);
