@@ -50,7 +50,7 @@ verdict() {
 # run NAME: runs the broken provider beside the naive one; sets status and ledger.
 run() {
     status=0
-    "$program" --provider "naive,$libraries/lib$1.so" --no-shrink --timeout 3 --jobs 2 "${cases[@]}" \
+    "$program" --provider "naive,$libraries/lib$1.so" --no-shrink --timeout 1 --jobs 2 "${cases[@]}" \
         >"$scratch/log" 2>&1 || status=$?
     ledger=$(tail -n 1 "$scratch/log")
 }
