@@ -7,7 +7,8 @@
 #   ci/nightly.sh [STEP...]     only these: soak soak-bf16 full models overflow faults mutants model
 #
 # Environment:
-#   NIGHTLY_SEED=1              of the soaks and of the sample of mutants
+#   NIGHTLY_SEED=YYYYMMDD       of the soaks and of the sample of mutants: by default today's date (UTC),
+#                               so that every night sees other cases
 #   NIGHTLY_SOAK_CASES=200000   of soak
 #   NIGHTLY_SOAK_SECONDS=3600   of soak-bf16, half of them for each CPU
 #   NIGHTLY_CPUS='cortex-a72 neoverse-n1 max'   for full, models and overflow
@@ -23,7 +24,7 @@ step_seconds=36000
 declare -A tier=([cortex-a72]=neon [neoverse-n1]=dotprod [max]=i8mm)
 steps=(soak soak-bf16 full models overflow faults mutants model)
 wanted=("$@")
-seed=${NIGHTLY_SEED:-1} soak_cases=${NIGHTLY_SOAK_CASES:-200000}
+seed=${NIGHTLY_SEED:-$(date -u +%Y%m%d)} soak_cases=${NIGHTLY_SOAK_CASES:-200000}
 soak_seconds=${NIGHTLY_SOAK_SECONDS:-3600} mutants=${NIGHTLY_MUTANTS:-30}
 read -ra cpus <<<"${NIGHTLY_CPUS:-cortex-a72 neoverse-n1 max}"
 
@@ -87,6 +88,7 @@ make_step() {
 
 rm -rf "$out"
 mkdir -p "$out"
+echo "seed $seed"
 step build status make --no-print-directory "-j$jobs" all
 ! is_wanted soak || soak soak "--cases $soak_cases"
 ! is_wanted soak-bf16 || soak_bf16

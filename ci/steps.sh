@@ -106,6 +106,7 @@ step() {
 # shellcheck disable=SC2030,SC2031 # a lane has sums of its own
 # lane FUNCTION: runs the steps of a function beside those that follow, until join_lane shows them.
 lane() {
+    rm -f "$out/lane.sum" # of a lane before
     (
         total_passed=0 total_failed=0 total_skipped=0 lane=''
         trap 'kill "$child" 2>/dev/null; exit 130' INT TERM
@@ -122,7 +123,8 @@ join_lane() {
     wait "$lane" || true
     lane=''
     cat "$out/lane.log"
-    read -r passed failed skipped <"$out/lane.sum" || echo "the lane of these steps ended early"
+    { read -r passed failed skipped <"$out/lane.sum"; } 2>/dev/null ||
+        echo "the lane of these steps ended early"
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
     total_skipped=$((total_skipped + skipped))

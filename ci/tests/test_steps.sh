@@ -65,6 +65,35 @@ finish >"$out/step" && complain "finish: a failure is none"
 total_passed=0 total_failed=0
 finish >"$out/step" && complain "finish: nothing ran, and it is no failure"
 
+# lane_says PASSED FAILED SKIPPED FUNCTION: what a lane adds to the sum of the steps beside it.
+lane_says() {
+    total_passed=10 total_failed=0 total_skipped=1
+    lane "$4"
+    step beside status true >"$out/step"
+    join_lane >"$out/step"
+    [ "$total_passed $total_failed $total_skipped" = "$1 $2 $3" ] ||
+        complain "lane $4: wanted $1 $2 $3, got $total_passed $total_failed $total_skipped: $(cat "$out/step")"
+}
+
+good_lane() {
+    step first tally echo '2 passed, 0 failed, 3 skipped'
+    step second status true
+}
+bad_lane() {
+    step first tally echo '2 passed, 0 failed'
+    step second tally bash -c 'echo 4 passed, 2 failed; exit 1'
+}
+cut_lane() {
+    step first status true
+    exit 0
+}
+
+lane_says 14 0 4 good_lane
+grep -qE '^first +ok +2 passed' "$out/step" || complain "join_lane does not show the lane's steps"
+lane_says 17 2 1 bad_lane
+lane_says 11 1 1 cut_lane
+grep -q 'ended early' "$out/step" || complain "join_lane does not say that a lane ended early"
+
 # refused TEXT [VARIABLE=VALUE...] [STEP]: by ci/nightly.sh, before anything is run or removed.
 refused() {
     local text=$1 status=0
