@@ -57,8 +57,9 @@ more=()
 [ ! -s build/faults/matrix.json ] || more+=(--faults build/faults/matrix.json)
 stage "report" /usr/bin/python3 -B -m reports.report --conform "$out"/conform-*.jsonl \
     --bench "$out/bench.json" "${more[@]}" --out "$out/report.html"
-# What passes, per op, dialect and provider: the README's table.
+# The README's tables: what passes per op, dialect and provider; which check judges which op.
 /usr/bin/python3 -B -m reports.table "$out/conform-ci.jsonl" >"$out/table.md" || status=1
+/usr/bin/python3 -B -m reports.table --checks "$out/conform-ci.jsonl" >"$out/checks.md" || status=1
 
 echo
 echo "== summary"

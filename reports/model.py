@@ -154,6 +154,16 @@ def check_table(runs):
     return [(name, counts[name], notes[name].most_common()) for name in counts]
 
 
+def checks_by_op(runs):
+    """check -> op -> results that it judged, passed or failed; checks in order of execution."""
+    judged = defaultdict(Counter)
+    for run in runs:
+        for case in run.cases:
+            for name, status in case.get("checks", {}).items():
+                judged[name][case["op"]] += status in ("passed", "failed")
+    return judged
+
+
 def skip_table(runs):
     """(provider, reason, count, machines) of cases that were skipped, most frequent first."""
     counts, machines = Counter(), defaultdict(set)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the README: what passes, per op, dialect and weights (rows) and provider (columns).
+"""Tables of the README: what passes, per op, dialect and weights (rows) and provider (columns); with
+--checks, which check judged which op.
 
-    python3 -m reports.table FILE.jsonl [...]
+    python3 -m reports.table [--checks] FILE.jsonl [...]
 """
 
 import argparse
@@ -9,7 +10,7 @@ import sys
 from collections import Counter, defaultdict
 
 from reports.load import LoadError, load_conform
-from reports.model import pass_table
+from reports.model import checks_by_op, pass_table
 
 DTYPE_ORDER = ("f32", "bf16", "f16", "s8", "s32")
 
@@ -39,25 +40,39 @@ def cell_text(results):
     return f"{results['passed']}{waived}"
 
 
-def markdown(runs):
-    providers, rows = pass_table(runs)
-    lines = [["op", "dialect", "weights", "input dtypes", *providers],
-             ["---"] * (4 + len(providers))]
-    for (op, dialect, weights), (dtypes, cells) in merge_dtypes(rows, len(providers)).items():
-        lines.append([f"`{op}`", f"`{dialect}`", weights or "–", ", ".join(dtypes),
-                      *map(cell_text, cells)])
+def markdown(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def what_passes(runs):
+    providers, rows = pass_table(runs)
+    return markdown(
+        ["op", "dialect", "weights", "input dtypes", *providers],
+        [[f"`{op}`", f"`{dialect}`", weights or "–", ", ".join(dtypes), *map(cell_text, cells)]
+         for (op, dialect, weights), (dtypes, cells) in merge_dtypes(rows, len(providers)).items()])
+
+
+def what_is_checked(runs):
+    """Per check and op, how many results on all providers it judged; a dash: it does not apply."""
+    judged = checks_by_op(runs)
+    ops = sorted({op for counts in judged.values() for op in counts})
+    return markdown(["check", *(f"`{op}`" for op in ops)],
+                    [[check, *(str(counts[op] or "–") for op in ops)]
+                     for check, counts in judged.items()])
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="reports.table", description=__doc__.split("\n")[0])
+    parser.add_argument("--checks", action="store_true", help="which check judged which op")
     parser.add_argument("files", nargs="+", metavar="FILE.jsonl")
+    options = parser.parse_args(arguments)
     try:
-        runs = [load_conform(path) for path in parser.parse_args(arguments).files]
+        runs = [load_conform(path) for path in options.files]
     except LoadError as error:
         print(f"reports.table: {error}", file=sys.stderr)
         return 2
-    sys.stdout.write(markdown(runs))
+    sys.stdout.write(what_is_checked(runs) if options.checks else what_passes(runs))
     return 0
 
 

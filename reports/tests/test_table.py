@@ -16,12 +16,12 @@ from reports import table  # noqa: E402
 
 
 class Table(unittest.TestCase):
-    def table(self, *records):
+    def table(self, *records, options=()):
         with tempfile.TemporaryDirectory() as folder:
             path = fx.write_lines(Path(folder) / "conform.jsonl", records)
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                self.assertEqual(table.main([path]), 0)
+                self.assertEqual(table.main([*options, path]), 0)
         return [[cell.strip() for cell in line.split("|")[1:-1]]
                 for line in out.getvalue().splitlines()]
 
@@ -59,6 +59,16 @@ class Table(unittest.TestCase):
             ["`linear_w4a8`", "`vllm-w4a8`", "int4 per channel", "bf16", "1"],
             ["`linear_w4a8`", "`vllm-w4a8`", "int4 per group", "bf16, f16", "2"],
             ["`quantize`", "`vllm-w8a8`", "–", "bf16", "1"]])
+
+    def test_checks_count_what_they_judged(self):
+        lines = self.table(
+            fx.run_record(4), fx.case_record(1), fx.case_record(2, provider="neon"),
+            fx.case_record(3, status="failed", checks={"value": "failed", "memory": "passed"}),
+            fx.case_record(4, op="quantize", checks={"value": "passed", "threads": "passed"}),
+            fx.ledger_record(passed=3, failed=1), options=["--checks"])
+        self.assertEqual(lines[0], ["check", "`linear_w8a8`", "`quantize`"])
+        self.assertEqual(lines[2:], [["value", "3", "1"], ["memory", "3", "–"],
+                                     ["threads", "–", "1"]])
 
     def test_bad_file(self):
         err = io.StringIO()
