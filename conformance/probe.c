@@ -6,12 +6,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "conformance/orphan.h"
 #include "harness/machine.h"
 
 struct probe {
@@ -63,11 +63,11 @@ static void greet(int fd, const armq_provider *provider, greeting *g) {
         _exit(1);
 }
 
-__attribute__((noreturn)) static void child(int fd, const provider_info *info) {
+__attribute__((noreturn)) static void child(int fd, const provider_info *info, pid_t parent) {
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     signal(SIGINT, SIG_IGN);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with_parent(parent);
     provider_keep_off_stdout();
     greeting g = {.info = *info};
     const armq_provider *provider =
@@ -115,10 +115,11 @@ static probe *start(const provider_info *info, double timeout) {
         return NULL;
     probe *p = calloc(1, sizeof *p);
     fflush(NULL);
+    const pid_t self = getpid();
     pid_t pid = p ? fork() : -1;
     if (pid == 0) {
         close(fds[0]);
-        child(fds[1], info);
+        child(fds[1], info, self);
     }
     close(fds[1]);
     if (pid < 0) {

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +17,7 @@
 #include "conformance/check.h"
 #include "conformance/crew.h"
 #include "conformance/fp_control.h"
+#include "conformance/orphan.h"
 #include "conformance/starved.h"
 #include "harness/machine.h"
 
@@ -142,12 +142,13 @@ __attribute__((noreturn)) static void serve(work *w, int fd) {
     _exit(0);
 }
 
-__attribute__((noreturn)) static void worker_main(watch *shared, int fd, const plan *p) {
+__attribute__((noreturn)) static void worker_main(watch *shared, int fd, const plan *p,
+                                                  pid_t parent) {
     signal(SIGINT, SIG_IGN); /* the parent decides */
     signal(SIGTERM, SIG_DFL);
     signal(SIGTTOU, SIG_IGN); /* it is no foreground process, and may still write */
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with_parent(parent);
     provider_keep_off_stdout();
     watch_install(shared);
     work w = {p, shared, NULL, count_threads()};
@@ -210,10 +211,11 @@ static bool start(worker *w, const plan *p) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
         return false;
     fflush(NULL); /* or the child would hold the text too */
+    const pid_t self = getpid();
     pid_t pid = fork();
     if (pid == 0) {
         close(fds[0]);
-        worker_main(w->shared, fds[1], p);
+        worker_main(w->shared, fds[1], p, self);
     }
     close(fds[1]);
     if (pid < 0) {

@@ -17,8 +17,10 @@
 
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "conformance/check.h"
+#include "conformance/orphan.h"
 #include "conformance/worker.h"
 
 static void pause_ms(int64_t ms) {
@@ -303,6 +305,30 @@ static void calls_are_steps(void **state) {
     assert_int_equal(w.call_allowed, INT64_MAX);
 }
 
+/* Its parent is gone before it could ask for the signal. */
+static void an_orphan_ends(void **state) {
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t parent = fork();
+    assert_true(parent >= 0);
+    if (parent == 0) {
+        const pid_t self = getpid();
+        if (fork() == 0) {
+            while (getppid() == self)
+                pause_ms(1);
+            end_with_parent(self);
+            (void)!write(ends[1], "x", 1);
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    char byte;
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_surviving_child_does_not_hide_a_crash),
@@ -315,6 +341,7 @@ int main(void) {
         cmocka_unit_test(allowance_grows_with_the_work),
         cmocka_unit_test(patience_grows_with_the_work),
         cmocka_unit_test(calls_are_steps),
+        cmocka_unit_test(an_orphan_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
