@@ -7,6 +7,7 @@
  * BFMMLA with half of its result thrown away: a slower baseline would flatter the int8 kernels. */
 #include <arm_neon.h>
 
+#include "kernels/bf16/stages.h"
 #include "kernels/common/inline.h"
 #include "kernels/common/tile.h"
 
@@ -108,6 +109,8 @@ const armq_tile_set armq_tiles_bf16 = {
     .name = "bf16 8x8, BFMMLA",
     .kind = ARMQ_TILE_BF16,
     .k_step = STEP,
+    .pack_row = armq_bf16_pack_row,
+    .to_bf16 = armq_bf16_to_bf16,
     .tiles = {{8, 1, 1, .run = bfmmla_8x8},
               {6, 1, 1, .run = bfmmla_6x8},
               {4, 1, 2, .run = bfmmla_4x16},

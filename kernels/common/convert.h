@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Number formats in Armv8.0 instructions: widening to f32 is exact, narrowing rounds to nearest
- * even. */
+/* Number formats in Armv8.0 instructions, and to bf16 in those of the file's tier: widening to f32
+ * is exact, narrowing rounds to nearest even. */
 #ifndef ARMQ_KERNELS_CONVERT_H
 #define ARMQ_KERNELS_CONVERT_H
 
@@ -36,8 +36,30 @@ INLINE float32x4_t armq_widen_f16_high(uint16x8_t x) {
     return vcvt_high_f32_f16(vreinterpretq_f16_u16(x));
 }
 
+/* x, or the default NaN for any NaN. */
+INLINE float armq_default_nan(float x) { return x == x ? x : __builtin_nanf(""); }
+
+INLINE float32x4_t armq_default_nan4(float32x4_t x) {
+    return vbslq_f32(vceqq_f32(x, x), x, vdupq_n_f32(__builtin_nanf("")));
+}
+
+/* A NaN must have the low half clear (the default NaN, or a bf16 widened); pairs of others are for
+ * armq_narrow_bf16_pair_any. */
+#ifdef __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
+INLINE uint16x4_t armq_narrow_bf16(float32x4_t x) {
+    return vreinterpret_u16_bf16(vcvt_bf16_f32(x));
+}
+
+INLINE uint16x8_t armq_narrow_bf16_pair(float32x4_t low, float32x4_t high) {
+    return vreinterpretq_u16_bf16(vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(low), high));
+}
+
+INLINE uint16x8_t armq_narrow_bf16_pair_any(float32x4_t low, float32x4_t high) {
+    return armq_narrow_bf16_pair(low, high);
+}
+#else
 /* The subtraction rounds half up; taking one off where the kept part is even makes it half to even.
- * A NaN must have the low half clear (the default NaN, or a bf16 widened): others could carry. */
+ * The payload of a NaN could carry into the exponent. */
 INLINE uint16x4_t armq_narrow_bf16(float32x4_t x) {
     uint32x4_t bits = vreinterpretq_u32_f32(x);
     uint32x4_t even = vshrq_n_u32(vbicq_u32(vdupq_n_u32(UINT32_C(1) << 16), bits), 16);
@@ -50,15 +72,13 @@ INLINE uint16x8_t armq_narrow_bf16_pair(float32x4_t low, float32x4_t high) {
     return vrsubhn_high_u32(armq_narrow_bf16(low), bits, even);
 }
 
+INLINE uint16x8_t armq_narrow_bf16_pair_any(float32x4_t low, float32x4_t high) {
+    return armq_narrow_bf16_pair(armq_default_nan4(low), armq_default_nan4(high));
+}
+#endif
+
 INLINE uint16x8_t armq_narrow_f16_pair(float32x4_t low, float32x4_t high) {
     return vreinterpretq_u16_f16(vcvt_high_f16_f32(vcvt_f16_f32(low), high));
-}
-
-/* x, or the default NaN for any NaN. */
-INLINE float armq_default_nan(float x) { return x == x ? x : __builtin_nanf(""); }
-
-INLINE float32x4_t armq_default_nan4(float32x4_t x) {
-    return vbslq_f32(vceqq_f32(x, x), x, vdupq_n_f32(__builtin_nanf("")));
 }
 
 INLINE float armq_float_of_bits(uint32_t bits) {

@@ -3,107 +3,16 @@
 
 #include <string.h>
 
-#include "kernels/common/convert.h"
+#include "kernels/common/epilogue_rows.h"
 
-typedef enum { NO_BIAS, BIAS, ROUND_THEN_BIAS, BIAS_MODES } bias_mode;
-/* FLOATS: the result. SIXTEENTHS: 16 times the integer. GROUPS: f32 sums over groups. */
-typedef enum {
-    FLOATS,
-    INTEGERS,
-    INTEGERS_WITH_ZERO,
-    SIXTEENTHS,
-    SIXTEENTHS_WITH_ZERO,
-    GROUPS,
-    GROUPS_WITH_ZERO,
-    SOURCES
-} source;
-enum { OUT_DTYPES = 3, QUADS = ARMQ_TILE_COLUMNS / 4 };
-
-typedef struct {
-    float32x4_t scale, bias;
-    int32x4_t sum;
-} channel_quad;
-
-INLINE bool takes_zero(const source from) {
-    return from == INTEGERS_WITH_ZERO || from == SIXTEENTHS_WITH_ZERO || from == GROUPS_WITH_ZERO;
-}
-
-INLINE float32x4_t value_of(const source from, const void *acc, channel_quad c, float row_scale,
-                            int32_t row_zero) {
-    if (from == FLOATS)
-        return vld1q_f32(acc);
-    if (from == GROUPS)
-        return vmulq_n_f32(vld1q_f32(acc), row_scale);
-    if (from == GROUPS_WITH_ZERO)
-        return vmulq_n_f32(vfmsq_n_f32(vld1q_f32(acc), c.scale, (float)row_zero), row_scale);
-    int32x4_t a = vld1q_s32(acc);
-    if (takes_zero(from))
-        a = vmlsq_n_s32(a, c.sum, row_zero);
-    const bool sixteenths = from == SIXTEENTHS || from == SIXTEENTHS_WITH_ZERO;
-    float32x4_t value = sixteenths ? vcvtq_n_f32_s32(a, 4) : vcvtq_f32_s32(a);
-    return vmulq_f32(value, vmulq_n_f32(c.scale, row_scale));
-}
-
-/* Both rounded to `out` and widened again. */
-INLINE void round8(const armq_dtype out, float32x4_t *low, float32x4_t *high) {
-    if (out == ARMQ_DTYPE_BF16) {
-        uint16x8_t narrow = armq_narrow_bf16_pair(*low, *high);
-        *low = armq_widen_bf16_low(narrow);
-        *high = armq_widen_bf16_high(narrow);
-    } else if (out == ARMQ_DTYPE_F16) {
-        uint16x8_t narrow = armq_narrow_f16_pair(*low, *high);
-        *low = armq_widen_f16_low(narrow);
-        *high = armq_widen_f16_high(narrow);
-    }
-}
-
-INLINE void store8(const armq_dtype out, void *y, float32x4_t low, float32x4_t high) {
-    if (out == ARMQ_DTYPE_F32) {
-        vst1q_f32(y, low);
-        vst1q_f32((float *)y + 4, high);
-    } else if (out == ARMQ_DTYPE_BF16) {
-        vst1q_u16(y, armq_narrow_bf16_pair(low, high));
-    } else {
-        vst1q_u16(y, armq_narrow_f16_pair(low, high));
-    }
-}
-
-INLINE void epilogue_rows(const source from, const bias_mode bias, const armq_dtype out,
-                          const void *acc, const armq_channels *channels, const float *row_scales,
-                          const int32_t *row_zeros, int64_t rows, void *y, size_t y_stride) {
-    channel_quad c[QUADS];
-    UNROLL for (int q = 0; q < QUADS; q++) {
-        c[q].scale = vld1q_f32(channels->scale + 4 * q);
-        c[q].bias = vld1q_f32(channels->bias + 4 * q);
-        c[q].sum = vld1q_s32(channels->sum + 4 * q);
-    }
-    const float *a = acc;
-    char *to = y;
-    for (int64_t r = 0; r < rows; r++) {
-        float scale = from == FLOATS ? 0 : row_scales[r];
-        /* Keeps the compiler from a broadcasting load, which costs a vector pipe. */
-        __asm__("" : "+w"(scale));
-        int32_t zero = takes_zero(from) ? row_zeros[r] : 0;
-        float32x4_t low = value_of(from, a, c[0], scale, zero);
-        float32x4_t high = value_of(from, a + 4, c[1], scale, zero);
-        if (bias == ROUND_THEN_BIAS)
-            round8(out, &low, &high);
-        if (bias != NO_BIAS) {
-            low = vaddq_f32(low, c[0].bias);
-            high = vaddq_f32(high, c[1].bias);
-        }
-        store8(out, to, low, high);
-        a += ARMQ_TILE_COLUMNS;
-        to += y_stride;
-    }
-}
+enum { OUT_DTYPES = 3 };
 
 #define INSTANCE(source, bias, out)                                                                \
     static void epilogue_##source##_##bias##_##out(                                                \
         const void *acc, const armq_channels *channels, const float *row_scales,                   \
         const int32_t *row_zeros, int64_t rows, void *y, size_t y_stride) {                        \
-        epilogue_rows(source, bias, ARMQ_DTYPE_##out, acc, channels, row_scales, row_zeros, rows,  \
-                      y, y_stride);                                                                \
+        epilogue_rows(1, source, ARMQ_##bias, ARMQ_DTYPE_##out, acc, channels, row_scales,         \
+                      row_zeros, rows, y, y_stride);                                               \
     }
 #define INSTANCES(source, bias)                                                                    \
     INSTANCE(source, bias, F32) INSTANCE(source, bias, BF16) INSTANCE(source, bias, F16)
@@ -158,7 +67,7 @@ armq_epilogue armq_epilogue_for(const armq_weight_layout *layout, armq_dtype out
     }
 #define BIASES(source)                                                                             \
     { DTYPES(source, NO_BIAS), DTYPES(source, BIAS), DTYPES(source, ROUND_THEN_BIAS) }
-    static armq_epilogue_fn *const table[SOURCES][BIAS_MODES][OUT_DTYPES] = {
+    static armq_epilogue_fn *const table[SOURCES][ARMQ_BIAS_MODES][OUT_DTYPES] = {
         BIASES(FLOATS),
         BIASES(INTEGERS),
         BIASES(INTEGERS_WITH_ZERO),
@@ -172,7 +81,9 @@ armq_epilogue armq_epilogue_for(const armq_weight_layout *layout, armq_dtype out
                                                              : epilogue_raw,
                                sizeof(int32_t)};
     const source from = source_of(layout, zero_points);
-    bias_mode mode = !bias ? NO_BIAS : round_first ? ROUND_THEN_BIAS : BIAS;
+    armq_bias_mode mode = !bias ? ARMQ_NO_BIAS : round_first ? ARMQ_ROUND_THEN_BIAS : ARMQ_BIAS;
+    if (out == ARMQ_DTYPE_BF16 && from == FLOATS && layout->set->to_bf16)
+        return (armq_epilogue){layout->set->to_bf16[mode], sizeof(uint16_t)};
     int dtype = out == ARMQ_DTYPE_F32 ? 0 : out == ARMQ_DTYPE_BF16 ? 1 : 2;
     return (armq_epilogue){table[from][mode][dtype], out == ARMQ_DTYPE_F32 ? 4 : 2};
 }

@@ -256,105 +256,14 @@ static armq_row_quant copy_s8(const armq_row_packer *packer, const void *x, int6
     return (armq_row_quant){1.0f, 0};
 }
 
-/* Eight consecutive elements rounded to bf16; the largest exponent and mantissa seen so far is
- * kept, by which NaN and Inf are told. */
-INLINE uint16x8_t load_bf16(armq_dtype in, const void *x, uint16x8_t *largest) {
-    uint16x8_t v;
-    if (in == ARMQ_DTYPE_BF16) {
-        v = vld1q_u16(x);
-    } else {
-        float32x4_t low, high;
-        if (in == ARMQ_DTYPE_F16) {
-            uint16x8_t h = vld1q_u16(x);
-            low = armq_widen_f16_low(h);
-            high = armq_widen_f16_high(h);
-        } else {
-            const float *f = x;
-            low = vld1q_f32(f);
-            high = vld1q_f32(f + 4);
-        }
-        /* A NaN must not be rounded: its payload could carry into the exponent. */
-        uint32x4_t quiet = vdupq_n_u32(0x7fc00000u);
-        low = vbslq_f32(vceqq_f32(low, low), low, vreinterpretq_f32_u32(quiet));
-        high = vbslq_f32(vceqq_f32(high, high), high, vreinterpretq_f32_u32(quiet));
-        v = armq_narrow_bf16_pair(low, high);
-    }
-    *largest = vmaxq_u16(*largest, vandq_u16(v, vdupq_n_u16(0x7fff)));
-    return v;
-}
-
-/* Eight bf16 into the panel: two k steps of four, or eight of one, widened. */
-INLINE void scatter_bf16(armq_tile_kind kind, uint16x8_t v, char *out, size_t step_bytes) {
-    if (kind == ARMQ_TILE_BF16) {
-        vst1_u16((uint16_t *)(void *)out, vget_low_u16(v));
-        vst1_u16((uint16_t *)(void *)(out + step_bytes), vget_high_u16(v));
-        return;
-    }
-    float32x4_t half[2] = {armq_widen_bf16_low(v), armq_widen_bf16_high(v)};
-    UNROLL for (int h = 0; h < 2; h++) {
-        vst1q_lane_f32((float *)(void *)(out + (size_t)(4 * h) * step_bytes), half[h], 0);
-        vst1q_lane_f32((float *)(void *)(out + (size_t)(4 * h + 1) * step_bytes), half[h], 1);
-        vst1q_lane_f32((float *)(void *)(out + (size_t)(4 * h + 2) * step_bytes), half[h], 2);
-        vst1q_lane_f32((float *)(void *)(out + (size_t)(4 * h + 3) * step_bytes), half[h], 3);
-    }
-}
-
-enum { OCTET = 8 };
-
-INLINE armq_row_quant pack_bf16(armq_tile_kind kind, armq_dtype in, const void *x, int64_t k,
-                                void *out, size_t step_bytes) {
-    const size_t in_bytes = in == ARMQ_DTYPE_F32 ? 4 : 2;
-    const size_t element = kind == ARMQ_TILE_BF16 ? 2 : 4;
-    const int64_t k_step = kind == ARMQ_TILE_BF16 ? 4 : 1;
-    const char *from = x;
-    char *to = out;
-    uint16x8_t largest = vdupq_n_u16(0);
-    for (int64_t i = 0; i < k / OCTET; i++) {
-        scatter_bf16(kind, load_bf16(in, from, &largest), to, step_bytes);
-        from += OCTET * in_bytes;
-        to += (size_t)(OCTET / k_step) * step_bytes;
-    }
-    const int64_t left = k % OCTET;
-    if (left) {
-        float buffer[OCTET] = {0}, rest[OCTET];
-        memcpy(buffer, from, (size_t)left * in_bytes);
-        scatter_bf16(kind, load_bf16(in, buffer, &largest), (char *)rest, (size_t)k_step * element);
-        const char *r = (const char *)rest;
-        for (int64_t i = 0; i < left; i += k_step, to += step_bytes, r += (size_t)k_step * element)
-            memcpy(to, r, (size_t)k_step * element);
-    }
-    if (vmaxvq_u16(largest) < 0x7f80)
-        return (armq_row_quant){1.0f, 0};
-    /* One NaN makes every output of the row NaN, whatever the weights. */
-    const uint32_t bits = kind == ARMQ_TILE_BF16 ? 0x7fc0u : 0x7fc00000u;
-    memcpy(out, &bits, element);
-    return (armq_row_quant){__builtin_nanf(""), 0};
-}
-
-static armq_row_quant pack_baseline(const armq_row_packer *packer, const void *x, int64_t k,
-                                    void *out, size_t step_bytes) {
-    if (packer->k_step == 4) {
-        if (packer->in == ARMQ_DTYPE_BF16)
-            return pack_bf16(ARMQ_TILE_BF16, ARMQ_DTYPE_BF16, x, k, out, step_bytes);
-        if (packer->in == ARMQ_DTYPE_F16)
-            return pack_bf16(ARMQ_TILE_BF16, ARMQ_DTYPE_F16, x, k, out, step_bytes);
-        return pack_bf16(ARMQ_TILE_BF16, ARMQ_DTYPE_F32, x, k, out, step_bytes);
-    }
-    if (packer->in == ARMQ_DTYPE_BF16)
-        return pack_bf16(ARMQ_TILE_F32, ARMQ_DTYPE_BF16, x, k, out, step_bytes);
-    if (packer->in == ARMQ_DTYPE_F16)
-        return pack_bf16(ARMQ_TILE_F32, ARMQ_DTYPE_F16, x, k, out, step_bytes);
-    return pack_bf16(ARMQ_TILE_F32, ARMQ_DTYPE_F32, x, k, out, step_bytes);
-}
-
 /* --- Panels ---------------------------------------------------------------------------------- */
 
 armq_row_packer armq_row_packer_for(const armq_tile_set *set, const armq_dialect *dialect,
                                     armq_dtype in) {
     armq_row_packer packer = {
-        .run = set->kind != ARMQ_TILE_S8 ? pack_baseline
-               : in == ARMQ_DTYPE_S8     ? copy_s8
-                                         : pack_quantized,
+        .run = set->pack_row         ? set->pack_row
+               : in == ARMQ_DTYPE_S8 ? copy_s8
+                                     : pack_quantized,
         .dialect = *dialect,
         .in = in,
         .k_step = set->k_step,

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/common/stages.h"
+
 enum {
     ARMQ_TILE_COLUMNS = 8,    /* of a B panel, on every tier */
     ARMQ_TILE_MAX_ROWS = 8,   /* of an A panel */
@@ -77,6 +79,9 @@ typedef struct {
     armq_tile_kind kind;
     int32_t k_step;
     bool scale_pairs; /* scales of int8 panels: each pair twice, s0 s1 s0 s1 s2 s3 s2 s3 ... */
+    /* In the instructions of the tier; NULL: those that every tier has. */
+    armq_pack_row_fn *pack_row;
+    armq_epilogue_fn *const *to_bf16; /* [ARMQ_BIAS_MODES] of f32 results */
     armq_tile
         tiles[ARMQ_TILES_MAX]; /* tallest first, equal heights widest first; run NULL ends it */
 } armq_tile_set;

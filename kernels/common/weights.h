@@ -8,11 +8,11 @@
 
 /* The end of a panel; zeros for the columns past N. A NaN among scales and biases is the default
  * NaN. */
-typedef struct {
+struct armq_channels {
     float scale[ARMQ_TILE_COLUMNS]; /* with groups: sum over them of scale * sum of weights */
     float bias[ARMQ_TILE_COLUMNS];
     int32_t sum[ARMQ_TILE_COLUMNS]; /* of the channel's weights, as the tile multiplies them */
-} armq_channels;
+};
 
 /* One [n, k] weight matrix in panels of ARMQ_TILE_COLUMNS channels.
  *

@@ -6,6 +6,7 @@
 
 #include "kernels/common/inline.h"
 #include "kernels/common/tile.h"
+#include "kernels/neon/pack_bf16.h"
 
 enum { QUADS = ARMQ_TILE_COLUMNS / 4 };
 
@@ -63,6 +64,7 @@ const armq_tile_set armq_tiles_neon_bf16 = {
     .name = "neon 8x8, bf16 baseline, f32 FMA fallback",
     .kind = ARMQ_TILE_F32,
     .k_step = 1,
+    .pack_row = armq_neon_pack_bf16,
     .tiles = {{8, 1, 1, .run = fma_8x8},
               {6, 1, 1, .run = fma_6x8},
               {4, 1, 2, .run = fma_4x16},

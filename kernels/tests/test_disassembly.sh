@@ -23,7 +23,7 @@ allowed() {
     case $1 in
     dotprod) echo sdot ;;
     i8mm) echo 'sdot|smmla' ;;
-    bf16) echo bfmmla ;;
+    bf16) echo 'bfmmla|bfcvtn|bfcvtn2' ;;
     peaks-dotprod) echo sdot ;;
     peaks-i8mm) echo smmla ;;
     peaks-bf16) echo 'bfmmla|bfdot' ;;
@@ -64,6 +64,7 @@ expect_in_loop neon/tiles_bf16.c.o fmla
 expect_in_loop dotprod/tiles.c.o sdot
 expect_in_loop i8mm/tiles.c.o smmla sdot
 expect_in_loop bf16/tiles.c.o bfmmla
+expect_in_loop bf16/stages.c.o bfcvtn bfcvtn2
 # With scales per group; the two instructions that split nibbles.
 expect_in_loop neon/groups_s8.c.o smull smull2 sadalp shl and fmla
 expect_in_loop dotprod/groups.c.o sdot shl and fmla
