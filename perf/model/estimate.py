@@ -10,6 +10,9 @@ from perf.model.counts import AddressMap, blocks_of, bytes_touched, read_counts
 # Blocks are modelled, hottest first, until they hold this share of a case's instructions; the rest
 # is taken to be as fast as these on average.
 COVERED = 0.995
+# With less, because llvm-mca does not know some of them, a case's figures are too much of a guess
+# to be judged.
+ENOUGH = 0.99
 
 
 @dataclass

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from perf.model import mca, runner
 from perf.model.cores import BY_NAME, CORES, MULTIPLY
+from perf.model.estimate import ENOUGH
 from perf.model.targets import ABSENT
 
 NOTE = ("Modelled, not measured: instructions counted under QEMU, cycles from llvm-mca with every "
@@ -102,6 +103,14 @@ def refusals(refused):
     return "".join(f"not available: {len(found)} case{'s' * (len(found) > 1)} on {provider}: "
                    f"{reason} ({'first: ' * (len(found) > 1)}{found[0]})\n"
                    for (provider, reason), found in cases.items())
+
+
+def uncovered(modelled, cores):
+    """A line per case of which llvm-mca knows too little."""
+    return "".join(f"guessed: {row.provider} {short_text(row.case)} on {e.core.short}: llvm-mca "
+                   f"knows {100 * e.covered:.1f} % of the instructions, wanted {100 * ENOUGH:g} %\n"
+                   for row in modelled for e in map(row.on, cores)
+                   if e is not None and e.covered < ENOUGH)
 
 
 def curve_points(curve):

@@ -55,6 +55,12 @@ class Runner:
         self.environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C",
                             "ARMQ_EMULATED": "1", "ARMQ_CPU": "max", **self.extra}
 
+    def check(self):
+        """Both parts are built."""
+        for part in (self.program, self.plugin):
+            if not part.is_file():
+                raise RunError(f"{part} is missing; `make model` builds it")
+
     def _emulate(self, arguments, plugin=()):
         command = [EMULATOR, "-L", "/", "-cpu", CPU, *plugin, str(self.program), *arguments]
         try:

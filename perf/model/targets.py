@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass
 
+from perf.model.estimate import ENOUGH
+
 # The states of a target on a core.
 MET, MISSED, ABSENT = "met", "NOT MET", "not available"
 
@@ -148,10 +150,24 @@ def judge(target, find):
             missing = missing or f"{provider}: {answer}"
         else:
             found += answer
-    if missing:
-        return [Verdict(target, core, None, ABSENT, missing) for core in target.cores]
-    verdicts = []
-    for core in target.cores:
-        value = target.value(found, core)
-        verdicts.append(Verdict(target, core, value, MET if target.met(value) else MISSED, ""))
-    return verdicts
+    return [_verdict(target, core, found, missing or _unknown(found, core))
+            for core in target.cores]
+
+
+def _unknown(rows, core):
+    """Why the rows cannot be judged on the core; None: they can."""
+    for row in rows:
+        estimate = row.on(core)
+        if estimate is None:
+            return f"{row.provider}: there is no model of its instructions"
+        if estimate.covered < ENOUGH:
+            return (f"{row.provider}: llvm-mca knows {100 * estimate.covered:.1f} % of the "
+                    f"instructions, wanted {100 * ENOUGH:g} %")
+    return None
+
+
+def _verdict(target, core, rows, reason):
+    if reason:
+        return Verdict(target, core, None, ABSENT, reason)
+    value = target.value(rows, core)
+    return Verdict(target, core, value, MET if target.met(value) else MISSED, "")

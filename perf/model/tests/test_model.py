@@ -13,7 +13,7 @@ from pathlib import Path
 from unittest import mock
 
 from perf.model import __main__ as command
-from perf.model.mca import McaError
+from perf.model.mca import Mca, McaError
 from perf.model.modelled import problem
 from perf.model.runner import Job, Runner, RunError
 from perf.model.targets import Target, rate
@@ -130,7 +130,17 @@ class Answers(unittest.TestCase):
         for arguments, text in ((["--provider", "i8mm", "linear_w8a8 tokens=zork n=1 k=1"],
                                  "zork"),
                                 (["--provider", "zork", CASE], "no provider 'zork'"),
+                                (["--provider", "i8mm,", CASE], "'i8mm,' has an empty entry"),
                                 (["--core", "N7", CASE], "no core 'N7'"),
+                                (["--jobs", "0", CASE], "'0'; wanted a number from 1 on"),
+                                (["--hot", "-1", CASE], "'-1'; wanted a number from 0 on"),
+                                (["--json", "/nowhere/x.json", CASE], "'/nowhere/x.json' cannot"),
+                                (["--build", "/nowhere", CASE], "armq-model is missing"),
+                                (["--suite", "zork"], "'zork'"),
+                                (["--suite", "tiles", CASE], "--suite tiles and a CASE"),
+                                (["--provider", "i8mm"], "--provider i8mm without a CASE"),
+                                (["--strict", CASE], "suites that have some: default, tiles"),
+                                (["--strict", "--suite", "short"], "without targets to judge"),
                                 (["--provider", f"{BUILD}/aarch64/broken/libforget_bias.so",
                                   CASE + " bias=f32"], "wrong answer")):
             status, out, err = run(*arguments)
@@ -148,6 +158,28 @@ class Answers(unittest.TestCase):
                 self.assertTrue(out.endswith("0 passed, 1 failed, 0 skipped\n" if wanted else
                                              "1 passed, 0 failed, 0 skipped\n"), out)
                 self.assertEqual(run("--suite", "tiles")[0], 0)
+
+    def test_strict_fails_when_a_target_cannot_be_judged(self):
+        """A tile that is gone, or that its provider refuses, has not met its target."""
+        targets = tuple(Target("a target", ("N2",), True, 1, "MAC/cycle", ((provider, CASE),), rate,
+                               tile=True) for provider in ("bf16", "i8mm"))
+        with mock.patch.object(command, "TARGETS", targets):
+            status, out, err = run("--suite", "tiles", "--strict")
+        self.assertEqual(status, 1, err)
+        self.assertIn("not available: bf16: ", out)
+        self.assertTrue(out.endswith("1 passed, 1 failed, 0 skipped\n"), out)
+
+    def test_what_llvm_mca_does_not_know_is_said(self):
+        """The hottest block of a case is taken from it: then its figures are guesses."""
+        cost = Mca.cost
+        with mock.patch.object(Mca, "cost", lambda self, core, text: None if "smmla" in str(text)
+                               and len(text) != 24
+                               else cost(self, core, text)):
+            status, out, err = run("--provider", "i8mm", "--core", "N2",
+                                   "gemm_s8s8s32 tokens=8 n=64 k=512")
+        self.assertEqual(status, 0, err)
+        self.assertRegex(out, r"guessed: i8mm gemm_s8s8s32 .* on N2: llvm-mca knows [0-9.]+ % of "
+                              r"the instructions, wanted 99 %")
 
     def test_without_llvm_nothing_is_counted(self):
         with mock.patch.object(command, "version", side_effect=McaError("llvm-19 is missing")), \

@@ -11,12 +11,12 @@ from perf.model.targets import (ABSENT, MET, MISSED, TARGETS, Target, instructio
 
 
 def row(macs=6400, cycles=100.0, peak=64, tile_cycles=100.0, tile_macs=6400, instructions=640,
-        packed=1000, loop=None):
+        packed=1000, loop=None, covered=1.0):
     """A Modelled with the same estimate on every core."""
-    estimate = SimpleNamespace(cycles=cycles, peak=peak, loop=loop,
+    estimate = SimpleNamespace(cycles=cycles, peak=peak, loop=loop, covered=covered,
                                functions=[Function("tile", 1, tile_cycles, tile_macs)])
-    return SimpleNamespace(macs=macs, instructions=instructions, touched={"packed": packed},
-                           on=lambda core: estimate)
+    return SimpleNamespace(provider="i8mm", macs=macs, instructions=instructions,
+                           touched={"packed": packed}, on=lambda core: estimate)
 
 
 class Values(unittest.TestCase):
@@ -62,6 +62,18 @@ class Verdicts(unittest.TestCase):
             self.assertEqual([v.state for v in verdicts], [ABSENT, ABSENT])
             self.assertEqual(verdicts[0].reason, "i8mm: it does not do that")
             self.assertIsNone(verdicts[0].value)
+
+    def test_what_llvm_mca_does_not_know_is_not_judged(self):
+        for goal in (0, 1e9):
+            verdicts = self.judge(goal, answer=[row(), row(covered=0.98)])
+            self.assertEqual([v.state for v in verdicts], [ABSENT, ABSENT])
+            self.assertIn("llvm-mca knows 98.0 % of the instructions", verdicts[0].reason)
+        self.assertEqual(self.states(64, answer=[row(covered=0.99)]), [MET, MET])
+        nothing = row()
+        nothing.on = lambda core: None
+        verdicts = self.judge(0, answer=[nothing])
+        self.assertEqual([v.state for v in verdicts], [ABSENT, ABSENT])
+        self.assertIn("no model of its instructions", verdicts[0].reason)
 
     def test_a_value_that_is_no_number_is_not_met(self):
         self.assertEqual(self.states(1, answer=[row(macs=float("nan"))]), [MISSED, MISSED])
