@@ -61,8 +61,11 @@ static armq_status time_rounds(bench_entry *entry, double *mine, double *others)
     rounds_side sides[2] = {{subject_run, &current, mine, 0}, {subject_run, &baseline, others, 0}};
     const int64_t n = run_setup.pairs;
     noise_watch watch;
-    const rounds_setup setup = {
-        .rounds = n, .seconds = run_setup.seconds, .after = look, .ctx = &watch};
+    const rounds_setup setup = {.rounds = n,
+                                .seconds = run_setup.seconds,
+                                .now = run_setup.now,
+                                .after = look,
+                                .ctx = &watch};
     noise_watch_start(&watch, current.cpu);
     const bool paired = baseline.entry != NULL;
     const armq_status status = rounds_time(sides, paired ? 2 : 1, &setup);
@@ -126,6 +129,12 @@ static void count(gbench_state *state, const char *name, int64_t value) {
         gbench_counter(state, name, (double)value);
 }
 
+/* NaN is no JSON, and says nothing: the interval of a single pair. */
+static void if_finite(gbench_state *state, const char *name, double value) {
+    if (isfinite(value))
+        gbench_counter(state, name, value);
+}
+
 /* What follows from times: never from those of an emulator, of which only the number of pairs is
  * told, to show that they were taken. */
 static void set_evidence(gbench_state *state, const bench_entry *entry) {
@@ -137,13 +146,13 @@ static void set_evidence(gbench_state *state, const bench_entry *entry) {
     if (entry->bound.seconds > 0)
         gbench_rate(state, "% of peak", 100 * entry->bound.seconds);
     if (r->pairs > 0) {
-        gbench_counter(state, "speed-up", r->ratio);
-        gbench_counter(state, "speed-up low", r->low);
-        gbench_counter(state, "speed-up high", r->high);
+        if_finite(state, "speed-up", r->ratio);
+        if_finite(state, "speed-up low", r->low);
+        if_finite(state, "speed-up high", r->high);
         count(state, "pairs", r->pairs);
     }
-    if (entry->noise.repetitions > 1)
-        gbench_counter(state, "spread %", 100 * entry->noise.spread);
+    if (entry->noise.repetitions > 0)
+        if_finite(state, "spread %", 100 * entry->noise.spread);
     count(state, "migrations", entry->noise.migrations);
     count(state, "preemptions", entry->noise.preemptions);
     count(state, "noisy", entry->noisy[0] != '\0');

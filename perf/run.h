@@ -13,8 +13,9 @@ typedef struct {
     bench_plan *plan;
     subject_setup subject;
     const peak_table *peaks;
-    int32_t pairs;  /* interleaved repetitions; 0: neither speed-up nor noise */
-    double seconds; /* of each */
+    int32_t pairs;       /* interleaved repetitions; 0: neither speed-up nor noise */
+    double seconds;      /* of each */
+    double (*now)(void); /* their clock, for tests; NULL: the monotonic one */
 } bench_run_setup;
 
 /* To be called once, before any benchmark runs. Copies *setup. */

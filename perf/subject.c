@@ -3,18 +3,29 @@
 
 #include "kernels/api/names.h"
 
-/* One core for each thread. A provider with threads of its own gets the cores as a set, which its
- * threads inherit. */
-static bool bind(subject *s, const core_list *cores, char why[WORKLOAD_WHY]) {
-    const core_kind *kind = &cores->kinds[s->entry->kind];
-    const int32_t *cpus = &cores->cpus[kind->first], n = s->w.c.threads;
-    const bool own = (s->w.support.claims & ARMQ_CLAIM_OWN_THREADS) != 0;
-    s->cpu = own && n > 1 ? -1 : cpus[0];
-    if (core_bind_self(cpus, own ? n : 1) &&
-        (s->w.pool == NULL || thread_pool_bind(s->w.pool, cpus, n)))
-        return true;
-    snprintf(why, WORKLOAD_WHY, "%d threads cannot be bound to processors %s", n, kind->cpus);
+static bool cannot_bind(const subject *s, const core_list *cores, char why[WORKLOAD_WHY]) {
+    snprintf(why, WORKLOAD_WHY, "%d threads cannot be bound to processors %s", s->entry->c.threads,
+             cores->kinds[s->entry->kind].cpus);
     return false;
+}
+
+/* The calling thread's core. A provider with threads of its own gets the cores as a set, which its
+ * threads inherit; they may start in any of its calls, so this comes before all of them. */
+static bool bind_caller(subject *s, const core_list *cores, char why[WORKLOAD_WHY]) {
+    const int32_t *cpus = &cores->cpus[cores->kinds[s->entry->kind].first];
+    const int32_t n = s->entry->c.threads;
+    armq_support support = {.size = sizeof support};
+    const bool own = s->entry->provider->query(&s->entry->c.desc, &support) == ARMQ_OK &&
+                     (support.claims & ARMQ_CLAIM_OWN_THREADS) != 0;
+    s->cpu = own && n > 1 ? -1 : cpus[0];
+    return core_bind_self(cpus, own ? n : 1) || cannot_bind(s, cores, why);
+}
+
+/* One core for each thread. */
+static bool bind_pool(const subject *s, const core_list *cores, char why[WORKLOAD_WHY]) {
+    const int32_t *cpus = &cores->cpus[cores->kinds[s->entry->kind].first];
+    return s->w.pool == NULL || thread_pool_bind(s->w.pool, cpus, s->w.c.threads) ||
+           cannot_bind(s, cores, why);
 }
 
 armq_status subject_run(void *arg) {
@@ -46,14 +57,16 @@ static bool judge_copies(subject *s, char why[WORKLOAD_WHY]) {
 
 bool subject_open(subject *s, const bench_entry *entry, const subject_setup *setup,
                   char why[WORKLOAD_WHY]) {
-    *s = (subject){.entry = NULL};
-    if (!workload_open(&s->w, &entry->c, entry->provider, why))
+    *s = (subject){.entry = entry};
+    if (!bind_caller(s, setup->cores, why) ||
+        !workload_open(&s->w, &entry->c, entry->provider, why)) {
+        s->entry = NULL;
         return false;
-    s->entry = entry;
+    }
     const int64_t used = bench_experts_used(&entry->c, s->w.data.at[OPERAND_TOPK_IDS]);
     s->counts = bench_count(&entry->c, used);
     s->weight_bytes = bench_weight_bytes(&entry->c, &s->w.support, used);
-    if (bind(s, setup->cores, why) &&
+    if (bind_pool(s, setup->cores, why) &&
         (!entry->cold || rotation_open(&s->r, &s->w, setup->cold_bytes, why)) &&
         judge_copies(s, why))
         return true;
