@@ -56,6 +56,13 @@ static bench_bound find_bound(const bench_entry *entry, const bench_counts *coun
 
 static void look(void *ctx) { noise_watch_look(ctx); }
 
+/* A baseline that is faster than the machine is no measure; it will be called invalid when its turn
+ * comes. */
+static bool baseline_possible(const double *others, int64_t n) {
+    const bench_bound bound = find_bound(baseline.entry, &baseline.counts);
+    return !bound_invalid(&bound, stats_quantile(others, n, 0.5));
+}
+
 /* Times current alone, or in turns with baseline. */
 static armq_status time_rounds(bench_entry *entry, double *mine, double *others) {
     rounds_side sides[2] = {{subject_run, &current, mine, 0}, {subject_run, &baseline, others, 0}};
@@ -77,7 +84,7 @@ static armq_status time_rounds(bench_entry *entry, double *mine, double *others)
     if (paired && stats_spread(others, n) > entry->noise.spread)
         entry->noise.spread = stats_spread(others, n);
     noise_quiet(&entry->noise, entry->noisy);
-    if (paired)
+    if (paired && (machine()->emulated || baseline_possible(others, n)))
         entry->speedup = stats_paired_ratio(others, mine, n);
     return ARMQ_OK;
 }

@@ -21,11 +21,15 @@ static bool baseline_op(armq_op op, armq_op *baseline) {
     }
 }
 
+/* Routing decides how many experts are read, the activation what is done between the products; both
+ * are the same for all ops without experts. */
 static bool same_problem(const armq_case *a, const armq_case *b) {
     const armq_desc *x = &a->desc, *y = &b->desc;
     return x->tokens == y->tokens && x->n == y->n && x->k == y->k && x->hidden == y->hidden &&
            x->intermediate == y->intermediate && x->experts == y->experts && x->top_k == y->top_k &&
-           x->in == y->in && x->out == y->out && a->threads == b->threads;
+           x->in == y->in && x->out == y->out && a->threads == b->threads &&
+           a->routing == b->routing && a->seed == b->seed &&
+           x->dialect.activation == y->dialect.activation;
 }
 
 const bench_entry *speedup_baseline(const bench_plan *plan, const bench_entry *entry) {

@@ -20,7 +20,21 @@
 #include "perf/run.h"
 #include "perf/verdict.h"
 
-enum { QUICK, BASELINE, RESTLESS, LAZY, WRONG, POOLED, OWN, COLD, TIER, ENTRIES, PAIRS = 6 };
+enum {
+    QUICK,
+    BASELINE,
+    RESTLESS,
+    LAZY,
+    WRONG,
+    POOLED,
+    OWN,
+    COLD,
+    TIER,
+    MISLED,
+    TOO_FAST,
+    ENTRIES,
+    PAIRS = 6
+};
 
 static armq_provider providers[ENTRIES];
 static bench_entry entries[ENTRIES];
@@ -130,6 +144,8 @@ static void add_all(void) {
     add(OWN, "own", "gemm_s8s8s32 tokens=2 n=16 k=32 threads=2", run_own);
     add(COLD, "cold", "gemm_s8s8s32 tokens=2 n=16 k=32", naive_provider.run);
     add(TIER, "naive", "gemm_s8s8s32 tokens=2 n=16 k=32", naive_provider.run);
+    add(MISLED, "i8mm", "linear_w8a8 tokens=3 n=16 k=32", naive_provider.run);
+    add(TOO_FAST, "bf16", "linear_bf16 tokens=3 n=16 k=32", naive_provider.run);
     providers[OWN].query = query_own;
     providers[OWN].pack = pack_own;
     entries[COLD].cold = true;
@@ -234,6 +250,15 @@ static void speed_up_is_baseline_over_case(void **state) {
     assert_null(json_object_get(rows[TIER], "speed-up"));
 }
 
+/* 1216 bytes in 1 ms at 10^6 bytes/s: 122 % of the peak. */
+static void impossible_baselines_are_no_measure(void **state) {
+    (void)state;
+    need_performance();
+    assert_true(entries[TOO_FAST].bound.seconds > 1.2e-3);
+    assert_null(json_object_get(rows[MISLED], "speed-up"));
+    assert_int_equal(entries[MISLED].speedup.pairs, 0);
+}
+
 static void share_of_the_peak_is_bound_over_time(void **state) {
     (void)state;
     need_performance();
@@ -320,6 +345,7 @@ static void own_threads_get_the_cores_as_a_set(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(speed_up_is_baseline_over_case),
+        cmocka_unit_test(impossible_baselines_are_no_measure),
         cmocka_unit_test(share_of_the_peak_is_bound_over_time),
         cmocka_unit_test(what_spreads_is_noisy),
         cmocka_unit_test(emulated_times_prove_nothing),

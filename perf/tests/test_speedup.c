@@ -68,6 +68,45 @@ static void baselines(void **state) {
         free(entries[i].seconds);
 }
 
+/* Whatever makes it another problem: then there is none to compare with. */
+static void another_problem(void **state) {
+    (void)state;
+    bench_entry entries[] = {
+        entry("i8mm/a", &i8mm, ARMQ_OP_MOE_W8A8, 4, 0, 2e-6),
+        entry("bf16/a", &bf16, ARMQ_OP_MOE_BF16, 4, 0, 5e-6),
+    };
+    const bench_plan plan = {.entries = entries, .count = 2};
+    armq_case *c = &entries[1].c;
+    armq_desc *d = &c->desc;
+    int64_t *const sizes[] = {&d->tokens,       &d->n,       &d->k,    &d->hidden,
+                              &d->intermediate, &d->experts, &d->top_k};
+    assert_ptr_equal(speedup_baseline(&plan, &entries[0]), &entries[1]);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        ++*sizes[i];
+        assert_null(speedup_baseline(&plan, &entries[0]));
+        --*sizes[i];
+    }
+    const bench_entry same = entries[1];
+    d->in = ARMQ_DTYPE_F32;
+    assert_null(speedup_baseline(&plan, &entries[0]));
+    entries[1] = same;
+    d->out = ARMQ_DTYPE_F32;
+    assert_null(speedup_baseline(&plan, &entries[0]));
+    entries[1] = same;
+    c->routing = ROUTING_ONE;
+    assert_null(speedup_baseline(&plan, &entries[0]));
+    entries[1] = same;
+    c->seed++;
+    assert_null(speedup_baseline(&plan, &entries[0]));
+    entries[1] = same;
+    d->dialect.activation = ARMQ_ACT_SWIGLUOAI;
+    assert_null(speedup_baseline(&plan, &entries[0]));
+    entries[1] = same;
+    assert_ptr_equal(speedup_baseline(&plan, &entries[0]), &entries[1]);
+    for (int i = 0; i < 2; i++)
+        free(entries[i].seconds);
+}
+
 /* 2.5 times; one too noisy to judge; one whose answer was wrong, or that is invalid. */
 static void printed(void **state) {
     (void)state;
@@ -104,6 +143,7 @@ int main(void) {
     const struct CMUnitTest speedup[] = {
         cmocka_unit_test(median_of_repetitions),
         cmocka_unit_test(baselines),
+        cmocka_unit_test(another_problem),
         cmocka_unit_test(printed),
     };
     return cmocka_run_group_tests(speedup, NULL, NULL);
