@@ -140,21 +140,13 @@ static void ended_early(void) {
     _exit(EXIT_WRONG);
 }
 
-/* Distinct bytes of weights that no cache holds. Four times the last-level caches: of twice their
- * size, caches with random replacement still serve a fifth. Under emulation only the plumbing
- * counts.
- */
 static int64_t cold_bytes_of(const core_list *cores) {
-    enum { ASSUMED = 64 << 20 };
-    int64_t most = 0;
-    for (int32_t k = 0; k < cores->kind_count; k++)
-        most = cores->kinds[k].llc > most ? cores->kinds[k].llc : most;
-    if (most == 0) {
+    bool assumed;
+    const int64_t bytes = rotation_wanted(cores, machine()->emulated, &assumed);
+    if (assumed)
         fprintf(stderr, "armq-bench: the last-level cache is not known, %d MiB are assumed\n",
-                ASSUMED >> 20);
-        most = ASSUMED;
-    }
-    return (machine()->emulated ? 2 : 4) * most;
+                ROTATION_LLC_ASSUMED >> 20);
+    return bytes;
 }
 
 static void look_at_load(bench_verdict *verdict, int32_t threads) {

@@ -53,6 +53,7 @@ typedef struct {
     int64_t rounds;
     uint8_t *buffer; /* `slice` bytes per thread */
     int64_t slice;
+    double (*now)(void);
     pthread_barrier_t start; /* one job per thread: none gets past it before all are there */
     struct {
         double begin, end;
@@ -60,7 +61,7 @@ typedef struct {
     } * time;
 } team;
 
-static double now(void) {
+static double monotonic(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -71,13 +72,13 @@ static void team_job(void *arg, int64_t job, int32_t thread) {
     team *t = arg;
     const uint8_t *mine = t->buffer + job * t->slice;
     pthread_barrier_wait(&t->start);
-    t->time[job].begin = now();
+    t->time[job].begin = t->now();
     if (t->loop != NULL)
         t->loop(t->rounds);
     else
         for (int64_t i = 0; i < t->rounds; i++)
             t->read(mine, t->slice);
-    t->time[job].end = now();
+    t->time[job].end = t->now();
 }
 
 /* Written by the thread that reads it, so that it lies in that core's memory. */
@@ -172,7 +173,8 @@ static bool measure_read(double *rate, team *t, const peaks_setup *setup, read_l
 
 bool peaks_measure(peaks *p, const peaks_setup *setup, char why[PEAKS_WHY]) {
     const int32_t n = setup->threads->n;
-    team t = {.time = calloc((size_t)n, sizeof *t.time)};
+    team t = {.now = setup->now != NULL ? setup->now : monotonic,
+              .time = calloc((size_t)n, sizeof *t.time)};
     if (t.time == NULL || pthread_barrier_init(&t.start, NULL, (unsigned)n) != 0) {
         snprintf(why, PEAKS_WHY, "no memory to time %d threads", n);
         free(t.time);

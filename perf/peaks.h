@@ -46,6 +46,7 @@ typedef struct {
     int64_t memory;              /* bytes that no cache holds: read for READ_MEMORY */
     double seconds;              /* that each timed loop takes, about */
     int32_t repeats;             /* the best counts */
+    double (*now)(void);         /* for tests; NULL: the monotonic clock */
 } peaks_setup;
 
 enum { PEAKS_WHY = 192 };

@@ -13,6 +13,14 @@ static bool reads_after_pack(const workload *w) {
     return (w->support.claims & ARMQ_CLAIM_READS_AFTER_PACK) != 0;
 }
 
+int64_t rotation_wanted(const core_list *cores, bool emulated, bool *assumed) {
+    int64_t most = 0;
+    for (int32_t k = 0; k < cores->kind_count; k++)
+        most = cores->kinds[k].llc > most ? cores->kinds[k].llc : most;
+    *assumed = most == 0;
+    return (emulated ? 2 : 4) * (*assumed ? ROTATION_LLC_ASSUMED : most);
+}
+
 /* Operands that runs read as weights. */
 static bool rotates(const workload *w, int id) {
     if (w->data.at[id] == NULL)

@@ -5,7 +5,10 @@
 #ifndef ARMQ_PERF_ROTATION_H
 #define ARMQ_PERF_ROTATION_H
 
+#include "harness/cores.h"
 #include "perf/workload.h"
+
+enum { ROTATION_LLC_ASSUMED = 64 << 20 };
 
 typedef struct {
     operands data; /* the copied ones are owned, the others the workload's */
@@ -24,6 +27,12 @@ typedef struct {
 /* Bytes of weights that one run of the workload touches: packed ones, and those handed over if the
  * provider reads them after packing. 0: there is nothing to rotate. */
 int64_t rotation_run_bytes(const workload *w);
+
+/* Bytes of weights that no last-level cache beside the cores holds: four times the largest of a
+ * kind, for of twice its size a cache with random replacement still serves a fifth. Under emulation
+ * twice: only the plumbing counts. *assumed: no size is known, ROTATION_LLC_ASSUMED is taken for
+ * it. */
+int64_t rotation_wanted(const core_list *cores, bool emulated, bool *assumed);
 
 /* As many copies as make up more than `wanted` distinct bytes, at least two. Of a MoE only experts
  * in use are copied; the others' pages stay untouched. False: `why` says what is missing (weights,

@@ -21,6 +21,7 @@
 #include "perf/peak_table.h"
 #include "perf/peaks.h"
 #include "perf/peaks/loops.h"
+#include "perf/plan.h"
 
 /* 2x2 results of 8 products, 4 of 4, 8 of 1; 2x2 of 4, 4 of 2, 4 of 1. */
 static void mac_per_instruction(void **state) {
@@ -76,6 +77,71 @@ static void measured(void **state) {
             assert_true(p.bytes[level] > 1e6);
     }
     thread_pool_close(pool);
+}
+
+static int clock_series; /* a new number sets the clocks of all threads to 0 */
+
+/* Every thread's own. A loop takes 2 s (to see how long it takes), then 3 s and 1 s. */
+static double fake_clock(void) {
+    static const double seconds[] = {2, 3, 1};
+    static _Thread_local int calls, series;
+    static _Thread_local double clock_now;
+    if (series != clock_series) {
+        series = clock_series;
+        calls = 0;
+        clock_now = 0;
+    }
+    if (calls++ % 2 == 1)
+        clock_now += seconds[(calls - 1) / 2 % 3];
+    return clock_now;
+}
+
+/* The best time is 1 s, of one round: 24 instructions, and all bytes of all threads, once each.
+ * Half of L1 and L2 for each thread, half of the last-level cache and all of `memory` for all. */
+static void rates_of_one_and_of_all(void **state) {
+    (void)state;
+    for (int n = 1; n <= 2; n++) {
+        thread_pool *pool = thread_pool_open(n);
+        assert_non_null(pool);
+        const armq_threads threads = thread_pool_threads(pool, n);
+        peaks_setup setup = quick(&threads, machine()->features);
+        setup.seconds = 1;
+        clock_series = n;
+        setup.now = fake_clock;
+        peaks p = {.kind = 0};
+        char why[PEAKS_WHY] = "";
+        if (!peaks_measure(&p, &setup, why))
+            fail_msg("%s", why);
+        for (int id = 0; id < PEAK_COUNT; id++)
+            assert_true(p.mac[id] == 0 || p.mac[id] == (double)(24 * n * peak_kinds[id].mac));
+        assert_true(p.bytes[READ_L1] == 16384 * n && p.bytes[READ_L2] == 131072 * n);
+        assert_true(p.bytes[READ_LLC] == 1 << 19 && p.bytes[READ_MEMORY] == 8 << 20);
+        thread_pool_close(pool);
+    }
+}
+
+/* One core, as many as an entry runs on, and all of its kind: each once. */
+static void one_and_all_are_measured(void **state) {
+    (void)state;
+    core_list cores;
+    assert_true(core_list_read(&cores));
+    const int32_t most = bench_threads_most(&cores, 0);
+    bench_entry entries[] = {{.c.threads = most > 2 ? 2 : 1}, {.c.threads = most > 2 ? 2 : 1}};
+    const bench_plan plan = {.entries = entries, .count = 2};
+    const peak_table_setup setup = {
+        .cores = &cores, .l1 = 8192, .memory = 65536, .seconds = 1e-5, .repeats = 1};
+    peak_table measured_here;
+    char why[PEAKS_WHY] = "";
+    if (!peak_table_measure(&measured_here, &plan, &setup, why))
+        fail_msg("%s", why);
+    assert_int_equal(measured_here.count, most > 2 ? 3 : most);
+    const int32_t threads[] = {1, most > 2 ? 2 : 1, most};
+    for (int i = 0; i < 3; i++) {
+        const peaks *p = peak_table_find(&measured_here, 0, threads[i]);
+        assert_true(p != NULL && p->bytes[READ_L1] > 0 && p->bytes[READ_MEMORY] > 0);
+    }
+    peak_table_free(&measured_here);
+    core_list_free(&cores);
 }
 
 static void unknown_caches_are_not_measured(void **state) {
@@ -244,6 +310,8 @@ int main(void) {
         cmocka_unit_test(mac_per_instruction),
         cmocka_unit_test(rate_of_fixed_times),
         cmocka_unit_test(measured),
+        cmocka_unit_test(rates_of_one_and_of_all),
+        cmocka_unit_test(one_and_all_are_measured),
         cmocka_unit_test(unknown_caches_are_not_measured),
         cmocka_unit_test(bound_by_multiplying),
         cmocka_unit_test(bound_by_reading),

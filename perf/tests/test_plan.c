@@ -86,11 +86,21 @@ static void threads(void **state) {
            "linear_w8a8 tokens=99 n=8 k=8", "--threads=1,2,all");
 }
 
+/* The affinity mask and the CPU quota count too, not only the cores of a kind. */
+static void no_more_threads_than_may_run(void **state) {
+    (void)state;
+    core_kind many = {.count = 1 << 20}, one = {.count = 1};
+    const core_list cores = {.kinds = &many, .kind_count = 1}, single = {.kinds = &one};
+    assert_int_equal(bench_threads_most(&cores, 0), machine()->cores);
+    assert_int_equal(bench_threads_most(&single, 0), 1);
+}
+
 int main(void) {
     const struct CMUnitTest plans[] = {
         cmocka_unit_test(modes),
         cmocka_unit_test(kinds_of_cores),
         cmocka_unit_test(threads),
+        cmocka_unit_test(no_more_threads_than_may_run),
     };
     return cmocka_run_group_tests(plans, NULL, NULL);
 }

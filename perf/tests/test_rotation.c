@@ -97,6 +97,20 @@ static void check_turns(workload *w, rotation *r) {
     }
 }
 
+/* More than twice the last-level cache; of several kinds of cores the largest. */
+static void wanted_bytes(void **state) {
+    (void)state;
+    core_kind kinds[] = {{.llc = 3 << 20}, {.llc = 8 << 20}, {.llc = 0}};
+    core_list cores = {.kinds = kinds, .kind_count = 3};
+    bool assumed;
+    assert_int_equal(rotation_wanted(&cores, false, &assumed), 32 << 20);
+    assert_int_equal(rotation_wanted(&cores, true, &assumed), 16 << 20);
+    assert_false(assumed);
+    kinds[0].llc = kinds[1].llc = 0;
+    assert_int_equal(rotation_wanted(&cores, false, &assumed), 256 << 20);
+    assert_true(assumed);
+}
+
 static void linear(void **state) {
     (void)state;
     watched = naive_provider;
@@ -171,10 +185,8 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest rotations[] = {
-        cmocka_unit_test(linear),
-        cmocka_unit_test(moe),
-        cmocka_unit_test(read_after_pack),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(wanted_bytes),    cmocka_unit_test(linear),   cmocka_unit_test(moe),
+        cmocka_unit_test(read_after_pack), cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(rotations, NULL, NULL);
 }
