@@ -38,7 +38,8 @@ static int64_t quota_of_directory(const char *directory) {
     }
     if (quota <= 0 || period <= 0)
         return 0;
-    return quota < period ? 1 : quota / period;
+    const double thousandths = 1e3 * (double)quota / (double)period;
+    return thousandths < 1 ? 1 : thousandths < 1e12 ? (int64_t)thousandths : 0;
 }
 
 static void tighten(int64_t *quota, int64_t other) {
@@ -92,7 +93,7 @@ static void tighten_line(int64_t *quota, char *line, const char *mount) {
     }
 }
 
-int32_t cpu_quota(const char *membership_file, const char *mount) {
+int64_t cpu_quota_thousandths(const char *membership_file, const char *mount) {
     FILE *in = fopen(membership_file, "re");
     if (!in)
         return 0;
@@ -103,7 +104,15 @@ int32_t cpu_quota(const char *membership_file, const char *mount) {
         tighten_line(&quota, line, mount);
     free(line);
     fclose(in);
-    return quota > INT32_MAX ? 0 : (int32_t)quota;
+    return quota;
+}
+
+int32_t cpu_quota(const char *membership_file, const char *mount) {
+    const int64_t thousandths = cpu_quota_thousandths(membership_file, mount);
+    const int64_t whole = thousandths / 1000;
+    if (thousandths == 0 || whole > INT32_MAX)
+        return 0;
+    return whole < 1 ? 1 : (int32_t)whole;
 }
 
 int32_t cpu_affinity(void) {

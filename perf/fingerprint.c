@@ -96,13 +96,18 @@ static bool read_cpuset(char text[TEXT_MAX], const char *root) {
     return read_cpuset_up(text, mount, group, "cpuset.effective_cpus");
 }
 
-static void add_quota(json_t *all, const char *root) {
-    char membership[PATH_MAX], mount[PATH_MAX], text[64] = "none";
+int64_t fingerprint_quota(const char *root) {
+    char membership[PATH_MAX], mount[PATH_MAX];
     snprintf(membership, sizeof membership, "%s/proc/self/cgroup", root);
     snprintf(mount, sizeof mount, "%s/sys/fs/cgroup", root);
-    const int32_t quota = cpu_quota(membership, mount);
+    return cpu_quota_thousandths(membership, mount);
+}
+
+static void add_quota(json_t *all, const char *root) {
+    char text[64] = "none";
+    const int64_t quota = fingerprint_quota(root);
     if (quota > 0)
-        snprintf(text, sizeof text, "%" PRId32 " processors", quota);
+        snprintf(text, sizeof text, "%g processors", (double)quota / 1000);
     add(all, "cpu_quota", text);
 }
 

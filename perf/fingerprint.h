@@ -15,6 +15,9 @@
  * before threads are bound. Caller owns. */
 json_t *fingerprint_json(const core_list *cores, const char *root);
 
+/* Thousandths of a processor that the CPU quota allows; 0: there is none. */
+int64_t fingerprint_quota(const char *root);
+
 /* Load average of one minute; 0 if unknown. */
 double fingerprint_load(const char *root);
 

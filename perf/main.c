@@ -215,7 +215,8 @@ static int time_all(bench_plan *plan, const bench_options *options, const core_l
     int status = plan->count > 0 ? EXIT_WRONG : EXIT_NOTHING;
     if (setup.pairs == OPTIONS_ALL)
         setup.pairs = machine()->emulated ? 0 : 15;
-    look_at_load(&verdict, most_threads(plan));
+    if (noise_quota_quiet(fingerprint_quota(""), verdict.load))
+        look_at_load(&verdict, most_threads(plan));
     if (plan->count > 0 && measure_peaks(&table, plan, cores, setup.subject.cold_bytes)) {
         set_context(json_incref(fingerprint), &table, setup.subject.cold_bytes);
         setup.peaks = &table;

@@ -28,6 +28,14 @@ bool noise_load_quiet(double load, int32_t threads, int32_t online, char why[NOI
     return why[0] == '\0';
 }
 
+bool noise_quota_quiet(int64_t thousandths, char why[NOISE_WHY]) {
+    why[0] = '\0';
+    if (thousandths > 0 && thousandths < 1000)
+        snprintf(why, NOISE_WHY, "noisy: the CPU quota is %g processors, so threads are stopped",
+                 (double)thousandths / 1000);
+    return why[0] == '\0';
+}
+
 static int64_t preempted(void) {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;

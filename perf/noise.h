@@ -27,6 +27,10 @@ bool noise_quiet(const noise_seen *seen, char why[NOISE_WHY]);
  * process' own threads leaves `threads` of `online` processors idle. */
 bool noise_load_quiet(double load, int32_t threads, int32_t online, char why[NOISE_WHY]);
 
+/* Whether a thread may run without a pause: not where the CPU quota (thousandths of a processor, 0:
+ * none) is less than one processor. More threads than it allows are refused before. */
+bool noise_quota_quiet(int64_t thousandths, char why[NOISE_WHY]);
+
 /* A watch on the calling thread. */
 typedef struct {
     int32_t cpu; /* that it is bound to; -1: not bound, the first one seen counts */

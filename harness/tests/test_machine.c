@@ -47,8 +47,9 @@ static void write_file(const char *name, const char *text) {
     assert_int_equal(fclose(out), 0);
 }
 
+static char file[128], directory[128];
+
 static int32_t quota(const char *membership, const char *mount) {
-    char file[128], directory[128];
     write_file("membership", membership);
     snprintf(file, sizeof file, "%s/membership", root);
     snprintf(directory, sizeof directory, "%s/%s", root, mount);
@@ -61,11 +62,13 @@ static void test_quota_v2(void **state) {
     write_file("a/job/cpu.max", "350000 100000\n");
     write_file("a/job/inner/cpu.max", "max 100000\n");
     assert_int_equal(quota("0::/job\n", "a"), 3);
+    assert_int_equal(cpu_quota_thousandths(file, directory), 3500);
     assert_int_equal(quota("0::/job/inner\n", "a"), 3); /* a quota above counts */
     assert_int_equal(quota("0::/\n", "a"), 0);
     /* In a container the path is one of the host, and the mount is the group. */
     write_file("b/cpu.max", "50000 100000\n");
     assert_int_equal(quota("0::/host/only\n", "b"), 1);
+    assert_int_equal(cpu_quota_thousandths(file, directory), 500);
     write_file("d/unified/job/cpu.max", "200000 100000\n");
     assert_int_equal(quota("0::/job\n", "d"), 2);
 }

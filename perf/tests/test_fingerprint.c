@@ -54,7 +54,8 @@ static void made_up(void **state) {
     json_t *all = fingerprint_json(&cores, root);
     expect(all, "affinity", "0,4-5");
     expect(all, "cpuset", "0-5");
-    expect(all, "cpu_quota", "3 processors");
+    expect(all, "cpu_quota", "3.5 processors");
+    assert_int_equal(fingerprint_quota(root), 3500);
     expect(all, "governor", "performance, powersave");
     expect(all, "online", "0-7");
     expect(all, "load", "1.25 0.50 0.25 1/100 4242");
@@ -76,6 +77,7 @@ static void nothing_known(void **state) {
     expect(all, "governor", "unknown");
     expect(all, "load", "unknown");
     assert_true(fingerprint_load("/nowhere") == 0);
+    assert_int_equal(fingerprint_quota("/nowhere"), 0);
     json_decref(all);
 }
 

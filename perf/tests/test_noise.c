@@ -108,6 +108,17 @@ static void load(void **state) {
     assert_string_equal(why, "noisy: load 1.10 and 3 threads on 4 processors");
 }
 
+static void quota(void **state) {
+    (void)state;
+    char why[NOISE_WHY];
+    assert_true(noise_quota_quiet(0, why));
+    assert_true(noise_quota_quiet(1000, why));
+    assert_true(noise_quota_quiet(3500, why));
+    assert_string_equal(why, "");
+    assert_false(noise_quota_quiet(500, why));
+    assert_string_equal(why, "noisy: the CPU quota is 0.5 processors, so threads are stopped");
+}
+
 /* A thread that is moved while it is watched. */
 static void migrations(void **state) {
     (void)state;
@@ -142,6 +153,7 @@ int main(void) {
         cmocka_unit_test(first_failure_ends_it),
         cmocka_unit_test(verdicts),
         cmocka_unit_test(load),
+        cmocka_unit_test(quota),
         cmocka_unit_test(migrations),
     };
     return cmocka_run_group_tests(noise, NULL, NULL);
