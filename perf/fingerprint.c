@@ -92,7 +92,8 @@ static bool read_cpuset(char text[TEXT_MAX], const char *root) {
         read_cpuset_up(text, mount, group, "cpuset.cpus.effective"))
         return true;
     snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/cpuset", root);
-    group[0] = '\0';
+    if (!read_text(group, "", "%s/proc/self/cpuset", root))
+        group[0] = '\0';
     return read_cpuset_up(text, mount, group, "cpuset.effective_cpus");
 }
 

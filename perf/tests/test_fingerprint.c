@@ -68,6 +68,21 @@ static void made_up(void **state) {
     remove_all(root);
 }
 
+/* The older control groups: the process' own group, not the root of all. */
+static void older_cpuset(void **state) {
+    (void)state;
+    char root[] = "/tmp/armq-print-XXXXXX";
+    assert_non_null(mkdtemp(root));
+    write_file(root, "proc/self/cgroup", "4:cpuset:/job");
+    write_file(root, "proc/self/cpuset", "/job");
+    write_file(root, "sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7");
+    write_file(root, "sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "2-3");
+    json_t *all = fingerprint_json(&cores, root);
+    expect(all, "cpuset", "2-3");
+    json_decref(all);
+    remove_all(root);
+}
+
 static void nothing_known(void **state) {
     (void)state;
     json_t *all = fingerprint_json(&cores, "/nowhere");
@@ -100,6 +115,7 @@ static void this_machine(void **state) {
 int main(void) {
     const struct CMUnitTest fingerprints[] = {
         cmocka_unit_test(made_up),
+        cmocka_unit_test(older_cpuset),
         cmocka_unit_test(nothing_known),
         cmocka_unit_test(this_machine),
     };
