@@ -23,11 +23,13 @@ class Answer:
 
 
 def _number(value, digits=3):
-    """Three significant digits, without an exponent."""
+    """Three significant digits, without an exponent; small ones with as many decimals as goals."""
     if value is None:
         return "-"
     if abs(value) >= 100:
         return f"{value:.0f}"
+    if 0 < abs(value) < 0.1:
+        digits += 1
     return f"{value:.{max(0, digits - len(str(int(abs(value)))))}f}"
 
 

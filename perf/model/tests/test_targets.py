@@ -6,17 +6,20 @@ from collections import Counter
 from types import SimpleNamespace
 
 from perf.model.estimate import Function, Loop
-from perf.model.targets import (ABSENT, MET, MISSED, TARGETS, Target, instructions_per_mac, judge,
-                                loop_share, rate, rate_share, speed_up, tile_share, weight_bytes)
+from perf.model.targets import (ABSENT, MET, MISSED, TARGETS, Target, growth,
+                                instructions_per_mac, judge, loop_share, rate, rate_share,
+                                speed_up, tile_share, weight_bytes, workspace_growth)
 
 
 def row(macs=6400, cycles=100.0, peak=64, tile_cycles=100.0, tile_macs=6400, instructions=640,
-        packed=1000, loop=None, covered=1.0):
+        packed=1000, loop=None, covered=1.0,
+        threads=1, workspace=1):
     """A Modelled with the same estimate on every core."""
     estimate = SimpleNamespace(cycles=cycles, peak=peak, loop=loop, covered=covered,
                                functions=[Function("tile", 1, tile_cycles, tile_macs)])
-    return SimpleNamespace(provider="i8mm", macs=macs, instructions=instructions,
-                           touched={"packed": packed}, on=lambda core: estimate)
+    return SimpleNamespace(provider="i8mm", threads=threads, workspace=workspace, macs=macs,
+                           instructions=instructions, touched={"packed": packed},
+                           on=lambda core: estimate)
 
 
 class Values(unittest.TestCase):
@@ -33,6 +36,13 @@ class Values(unittest.TestCase):
         self.assertEqual(rate_share([row(cycles=125), row(cycles=100)], "N2"), 80)
         self.assertEqual(weight_bytes([row(packed=2000), row(packed=1000)], "N2"), 2)
         self.assertEqual(instructions_per_mac([row(), row(instructions=1280)], "N2"), 0.2)
+
+    def test_growth(self):
+        # 100 / 6400, 120 / 6400 and 40 * 4 / 6400 cycles per MAC and core
+        rows = [row(), row(cycles=120), row(cycles=40, threads=4)]
+        self.assertAlmostEqual(growth(rows, "N2"), 1.6)
+        self.assertEqual(growth([row(), row(cycles=200, macs=12800)], "N2"), 1)
+        self.assertEqual(workspace_growth([row(workspace=8), row(workspace=6)], "N2"), 8 / 6)
 
     def test_loop(self):
         loop = Loop("tile", (), 12.0, 10.0, 8.0, 9.5)
@@ -83,12 +93,15 @@ class Verdicts(unittest.TestCase):
     def test_every_target_can_be_missed(self):
         """Each target of the table, on rows that are ten times too slow, or just bad."""
         bad = Loop("tile", (), 12.0, 10.0, 1.0, 1.0)
-        slow = row(cycles=1e5, tile_cycles=1e5, instructions=10**6, loop=bad)
+        slow = row(cycles=1e5, tile_cycles=1e5, instructions=10**6, loop=bad, workspace=10)
         for target in TARGETS:
             rows = {case: [slow] for case in target.cases}
             found = judge(target, lambda provider, line, rows=rows: rows[provider, line])
             if target.value is rate_share:  # the second may not be as slow
                 rows[target.cases[1]] = [row()]
+                found = judge(target, lambda provider, line, rows=rows: rows[provider, line])
+            if target.value in (growth, workspace_growth):  # all the same is flat
+                rows[target.cases[0]] = [row(), slow]
                 found = judge(target, lambda provider, line, rows=rows: rows[provider, line])
             with self.subTest(target.what):
                 self.assertEqual(Counter(v.state for v in found), {MISSED: len(target.cores)})
