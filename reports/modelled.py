@@ -76,6 +76,43 @@ def _list(path, data, name, keys):
     return found
 
 
+def _check_positive(where, name, value):
+    """Of what is divided by, or stands on a logarithmic scale."""
+    if not 0 < number(value) < math.inf or isinstance(value, str):
+        raise LoadError(f"{where}: '{name}' is {json.dumps(value)[:60]}, wanted a number above 0")
+
+
+def _check_core(where, core):
+    _check(where, core, _CORE_KEYS)
+    for name in ("ghz", "core_gbs"):
+        _check_positive(where, name, core[name])
+    for name, limit in core["limits"].items():
+        _check_positive(f"{where}: limits", name, limit)
+
+
+def _check_point(where, point):
+    _check(where, point, _POINT_KEYS)
+    _check_positive(where, "at", point["at"])
+    if point["workspace"] < 0:
+        raise LoadError(f"{where}: 'workspace' is {point['workspace']}, wanted a number from 0 on")
+    for key in ("cycles/MAC", "compute cycles/MAC"):
+        for name, value in point[key].items():
+            _check_positive(f"{where}: {key}", name, value)
+
+
+def _hot(where, row):
+    """(function, instructions, cycles), hottest first."""
+    found = row.get("hot", [])
+    if not isinstance(found, list):
+        raise LoadError(f"{where}: 'hot' is {json.dumps(found)[:60]}, wanted a list")
+    for hot in found:
+        if not isinstance(hot, list) or len(hot) != 3 or not isinstance(hot[0], str) or \
+                not all(math.isfinite(number(value)) for value in hot[1:]):
+            raise LoadError(f"{where}: 'hot' has {json.dumps(hot)[:60]}, wanted [function, "
+                            "instructions, cycles]")
+    return [(name, number(instructions), number(cycles)) for name, instructions, cycles in found]
+
+
 def _row(where, row):
     provider, at, core = row.provider.rpartition("@")
     if not at:
@@ -95,11 +132,15 @@ def load_modelled(path):
     rows = []
     for row in bench.rows:
         provider, core = _row(path, row)
-        more = extra[f"{row.provider}/{row.case}"]
-        hot = [(str(name), number(instructions), number(cycles))
-               for name, instructions, cycles in more.get("hot", [])]
+        more = extra.get(f"{row.provider}/{row.case}")
+        if more is None:
+            raise LoadError(f"{path}: benchmark '{row.provider}/{row.title}' is timed, not "
+                            "modelled")
+        where = f"{path}: benchmark '{row.provider}/{row.case}'"
+        for name in ("instructions", "modelled cycles"):
+            _check_positive(where, name, row.counters.get(name))
         rows.append(ModelledRow(provider, core, row.case, row.label, str(more.get("bound", "")),
-                                hot, row.counters))
+                                _hot(where, more), row.counters))
     targets = _list(path, data, "targets", _TARGET_KEYS)
     for target in targets:
         if target["state"] not in TARGET_STATES:
@@ -108,12 +149,12 @@ def load_modelled(path):
     curves = _list(path, data, "curves", _CURVE_KEYS)
     for curve in curves:
         for point in curve["points"]:
-            _check(f"{path}: curve '{curve['title']}'", point, _POINT_KEYS)
+            _check_point(f"{path}: curve '{curve['title']}'", point)
     cores = data.get("cores")
     if not isinstance(cores, dict):
         raise LoadError(f"{path}: no 'cores': not the output of the model")
     for name, core in cores.items():
-        _check(f"{path}: core {name}", core, _CORE_KEYS)
+        _check_core(f"{path}: core {name}", core)
     return ModelledRun(path, bench.context, rows, targets, curves, cores,
                        _list(path, data, "not_available", _ABSENT_KEYS))
 
