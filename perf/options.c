@@ -147,6 +147,28 @@ static int take(bench_options *o, const char *option, int argc, char **argv, int
     return -1;
 }
 
+/* Google Benchmark takes any number: a negative one ends it with an uncaught exception, with NaN it
+ * never ends. What is no number it refuses itself. */
+static bool check_gbench(bench_options *o, const char *arg) {
+    static const struct {
+        const char *flag;
+        double least;
+    } numbers[] = {{"--benchmark_repetitions=", 1},
+                   {"--benchmark_min_time=", 0},
+                   {"--benchmark_min_warmup_time=", 0}};
+    enum { MOST = 1000000 };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const size_t length = strlen(numbers[i].flag);
+        if (strncmp(arg, numbers[i].flag, length) != 0)
+            continue;
+        char *end;
+        const double value = strtod(arg + length, &end);
+        if (end != arg + length && !(value >= numbers[i].least && value <= MOST))
+            return fail(o, "'%s': wanted a number from %g to %d", arg, numbers[i].least, MOST);
+    }
+    return true;
+}
+
 static bool parse_one(bench_options *o, int argc, char **argv, int *at) {
     const char *arg = argv[*at];
     const char *value = NULL;
@@ -170,7 +192,7 @@ static bool parse_one(bench_options *o, int argc, char **argv, int *at) {
     if (strncmp(arg, "--benchmark_", 12) == 0 || strncmp(arg, "--v=", 4) == 0) {
         o->min_time = o->min_time || strncmp(arg, "--benchmark_min_time=", 21) == 0;
         o->gbench[o->gbench_count++] = argv[*at];
-        return true;
+        return check_gbench(o, arg);
     }
     if (arg[0] == '-')
         return fail(

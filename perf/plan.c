@@ -92,9 +92,14 @@ static bool expand(const armq_provider *provider, const bench_options *options, 
                    char message[PLAN_MESSAGE]) {
     const case_tiles tiles = {tiles_of, (void *)(uintptr_t)provider};
     case_error error = {.line = 0};
-    for (int64_t i = 0; i < options->sweep_count; i++)
+    for (int64_t i = 0; i < options->sweep_count; i++) {
+        const int64_t before = list->count + list->dropped;
         if (!load_sweep(options->sweeps[i], &tiles, list, &error))
             goto bad;
+        if (list->count + list->dropped == before)
+            return fail(message, "sweep '%s' has no case; wanted at least one line with an op",
+                        options->sweeps[i]);
+    }
     for (int64_t i = 0; i < options->line_count; i++)
         if (!case_parse_line(options->lines[i], &tiles, list, &error))
             goto bad;

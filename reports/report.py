@@ -149,6 +149,8 @@ def parse_arguments(arguments):
     options = parser.parse_args(arguments)
     if not (options.conform or options.bench or options.modelled or options.faults):
         parser.error("give --conform, --bench, --modelled or --faults")
+    if not options.out:
+        parser.error("--out '': wanted the name of a file")
     return options
 
 

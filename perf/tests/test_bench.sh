@@ -34,6 +34,9 @@ expect 2 "unknown option '--swep'" --swep quick
 expect 2 'nothing to time'
 expect 2 'command line:1:' 'linear_w8a8 tokens=two n=16 k=32'
 expect 2 'perf/cases' --sweep no-such-sweep
+echo '# no case' >"$out/none.sweep"
+expect 2 "none.sweep' has no case" --sweep "$out/none.sweep"
+expect 2 'wanted a number from 1' "$small" --benchmark_repetitions=-1
 expect 2 "no provider 'zork'" "$small" --provider zork
 expect 2 'is not allowed' "$small" --benchmark_format=zork
 expect 2 "'--benchmark_zork'" "$small" --benchmark_zork

@@ -93,6 +93,12 @@ static void refusals(void **state) {
     REFUSED("--pairs '1001'", "--pairs", "1001");
     REFUSED("numbers from 1 to", "--threads", "99999999999999999999");
     REFUSED("a case starts with an op", "tokens=1");
+    REFUSED("'--benchmark_repetitions=-1': wanted a number from 1 to 1000000", "x",
+            "--benchmark_repetitions=-1");
+    REFUSED("wanted a number from 1 to", "x", "--benchmark_repetitions=0");
+    REFUSED("'--benchmark_min_time=nan'", "x", "--benchmark_min_time=nan");
+    REFUSED("'--benchmark_min_time=-1'", "x", "--benchmark_min_time=-1");
+    REFUSED("'--benchmark_min_warmup_time=inf'", "x", "--benchmark_min_warmup_time=inf");
 }
 
 int main(void) {
