@@ -21,7 +21,7 @@ bool noise_quiet(const noise_seen *seen, char why[NOISE_WHY]) {
 
 bool noise_load_quiet(double load, int32_t threads, int32_t online, char why[NOISE_WHY]) {
     why[0] = '\0';
-    if (load + threads > online)
+    if (load + threads > online + NOISE_LOAD_IDLE)
         snprintf(why, NOISE_WHY,
                  "noisy: load %.2f and %" PRId32 " threads on %" PRId32 " processors", load,
                  threads, online);

@@ -23,8 +23,12 @@ enum { NOISE_WHY = 160 };
  * two repetitions (nothing is known then). Preemptions show in the spread; they are only told. */
 bool noise_quiet(const noise_seen *seen, char why[NOISE_WHY]);
 
+/* Load that is none: an idle system's own services. Without it, as many threads as there are
+ * processors would never be quiet. */
+#define NOISE_LOAD_IDLE 0.5
+
 /* Whether the machine had processors to spare: the load average (of one minute) without this
- * process' own threads leaves `threads` of `online` processors idle. */
+ * process' own threads leaves `threads` of `online` processors idle, but for NOISE_LOAD_IDLE. */
 bool noise_load_quiet(double load, int32_t threads, int32_t online, char why[NOISE_WHY]);
 
 /* Whether a thread may run without a pause: not where the CPU quota (thousandths of a processor, 0:
