@@ -126,7 +126,8 @@ static void one_and_all_are_measured(void **state) {
     core_list cores;
     assert_true(core_list_read(&cores));
     const int32_t most = bench_threads_most(&cores, 0);
-    bench_entry entries[] = {{.c.threads = most > 2 ? 2 : 1}, {.c.threads = most > 2 ? 2 : 1}};
+    const int32_t some = most > 2 ? 2 : most;
+    bench_entry entries[] = {{.c.threads = some}, {.c.threads = some}};
     const bench_plan plan = {.entries = entries, .count = 2};
     const peak_table_setup setup = {
         .cores = &cores, .l1 = 8192, .memory = 65536, .seconds = 1e-5, .repeats = 1};
@@ -135,7 +136,7 @@ static void one_and_all_are_measured(void **state) {
     if (!peak_table_measure(&measured_here, &plan, &setup, why))
         fail_msg("%s", why);
     assert_int_equal(measured_here.count, most > 2 ? 3 : most);
-    const int32_t threads[] = {1, most > 2 ? 2 : 1, most};
+    const int32_t threads[] = {1, some, most};
     for (int i = 0; i < 3; i++) {
         const peaks *p = peak_table_find(&measured_here, 0, threads[i]);
         assert_true(p != NULL && p->bytes[READ_L1] > 0 && p->bytes[READ_MEMORY] > 0);

@@ -52,6 +52,7 @@ class Time(unittest.TestCase):
         e = self.estimate({(0, 0): Counter({HOT: 100, RARE: 60})})
         self.assertAlmostEqual(e.covered, 300 / 360)
         self.assertAlmostEqual(e.compute, 200 * 360 / 300)
+        self.assertAlmostEqual(e.issue, 150 * 360 / 300)
 
     def test_nothing_known_gives_no_estimate(self):
         self.assertIsNone(self.estimate({(0, 0): Counter({RARE: 60})}))
@@ -69,6 +70,8 @@ class Time(unittest.TestCase):
         large = self.estimate(segments, touched={"packed": 20900})
         self.assertEqual(large.bound, "memory")
         self.assertAlmostEqual(large.cycles, 20900 * 3.2 / 20.9)
+        four = self.estimate(segments, touched={"packed": 20900}, threads=4)
+        self.assertAlmostEqual(four.cycles, 20900 * 3.2 / (4 * 20.9))
 
     def test_share_of_the_binding_pipes(self):
         loop = self.estimate({(0, 0): Counter({HOT: 100})}).loop

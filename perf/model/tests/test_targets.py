@@ -7,15 +7,15 @@ from types import SimpleNamespace
 
 from perf.model.estimate import Function, Loop
 from perf.model.targets import (ABSENT, MET, MISSED, TARGETS, Target, growth,
-                                instructions_per_mac, judge, loop_share, rate, rate_share,
-                                speed_up, tile_share, weight_bytes, workspace_growth)
+                                instructions_per_mac, issue_rate, judge, loop_share, rate,
+                                rate_share, speed_up, tile_share, weight_bytes, workspace_growth)
 
 
 def row(macs=6400, cycles=100.0, peak=64, tile_cycles=100.0, tile_macs=6400, instructions=640,
         packed=1000, loop=None, covered=1.0,
-        threads=1, workspace=1):
+        threads=1, workspace=1, issue=100.0):
     """A Modelled with the same estimate on every core."""
-    estimate = SimpleNamespace(cycles=cycles, peak=peak, loop=loop, covered=covered,
+    estimate = SimpleNamespace(cycles=cycles, peak=peak, loop=loop, covered=covered, issue=issue,
                                functions=[Function("tile", 1, tile_cycles, tile_macs)])
     return SimpleNamespace(provider="i8mm", threads=threads, workspace=workspace, macs=macs,
                            instructions=instructions, touched={"packed": packed},
@@ -32,6 +32,7 @@ class Values(unittest.TestCase):
 
     def test_rates(self):
         self.assertEqual(rate([row(cycles=100), row(cycles=128)], "N2"), 50)
+        self.assertEqual(issue_rate([row(issue=50), row(issue=80)], "N2"), 80)
         self.assertEqual(speed_up([row(cycles=50), row(cycles=100)], "N2"), 2)
         self.assertEqual(rate_share([row(cycles=125), row(cycles=100)], "N2"), 80)
         self.assertEqual(weight_bytes([row(packed=2000), row(packed=1000)], "N2"), 2)
@@ -93,7 +94,8 @@ class Verdicts(unittest.TestCase):
     def test_every_target_can_be_missed(self):
         """Each target of the table, on rows that are ten times too slow, or just bad."""
         bad = Loop("tile", (), 12.0, 10.0, 1.0, 1.0)
-        slow = row(cycles=1e5, tile_cycles=1e5, instructions=10**6, loop=bad, workspace=10)
+        slow = row(cycles=1e5, tile_cycles=1e5, instructions=10**6, loop=bad, workspace=10,
+                   issue=1e5)
         for target in TARGETS:
             rows = {case: [slow] for case in target.cases}
             found = judge(target, lambda provider, line, rows=rows: rows[provider, line])
