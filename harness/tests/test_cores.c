@@ -87,6 +87,14 @@ static void kinds_apart(void **state) {
     assert_string_equal(list.kinds[1].cpus, "0-1");
     assert_int_equal(list.cpus[list.kinds[1].first], 0);
     core_list_free(&list);
+    /* Two makes of the same capacity are two kinds. */
+    for (int cpu = 0; cpu < 4; cpu++)
+        write_file(root, cpu, "cpu_capacity", "1024");
+    list = list_of(topology, "0-3", root);
+    assert_int_equal(list.kind_count, 2);
+    assert_string_equal(list.kinds[0].cpus, "2-3");
+    assert_string_equal(list.kinds[1].cpus, "0-1");
+    core_list_free(&list);
     hwloc_topology_destroy(topology);
     snprintf(remove, sizeof remove, "rm -r %s", root);
     assert_int_equal(system(remove), 0);
