@@ -104,6 +104,15 @@ class Modelled(unittest.TestCase):
         self.assertIn("6.5 bytes/cycle", plots[0])  # 20.9 / 3.2
         self.assertIn("a $curve$", plots[1])
 
+    def test_it_says_that_it_is_modelled(self):
+        """Above the tables, over the targets, in the title of every panel."""
+        text = self.page()
+        self.assertIn("<b>Modelled, not measured</b>", text)
+        self.assertIn("target (modelled)", text)
+        self.assertIn("Cases, modelled per core", text)
+        for core in ("neoverse-n2", "neoverse-v2"):
+            self.assertIn(f"{core}, modelled", text)
+
     def test_the_page_is_the_same_twice(self):
         self.assertEqual(self.page(), self.page())
 

@@ -101,6 +101,7 @@ class Answers(unittest.TestCase):
         data = json.loads(path.read_text(encoding="utf-8"))
         self.assertEqual(data["context"]["armq_caches"], f"{2**16} {2**20} {2**25}")
         # The bf16 provider has no int8, and the i8mm one no bf16.
+        self.assertIn("not available: 1 case on bf16: ", out)
         self.assertEqual([(row["provider"], row["case"].split()[0])
                           for row in data["not_available"]],
                          [("bf16", "linear_w8a8"), ("i8mm", "linear_bf16")])
@@ -203,6 +204,21 @@ class Running(unittest.TestCase):
         self.assertGreater(counted.instructions, 9 * 24 * 64)
         functions = {block.function for times in counted.segments.values() for block in times}
         self.assertTrue(any(name.startswith("libforget_bias.so:") for name in functions))
+
+    def test_curves_go_from_one_token_to_4096_and_over_threads(self):
+        runner, axes = Runner(BUILD), {}
+        options = command.parse_arguments([])
+        jobs = command.jobs_of(options, runner, ())
+        for series in command.series_of(options):
+            points = runner.expand([series.provider], [series.line])
+            self.assertLessEqual(set(points), set(jobs))
+            at = [int(dict(word.split("=") for word in point.case.split()[1:]).get(series.axis, 1))
+                  for point in points]
+            self.assertEqual(at, [2**i for i in range(len(at))])
+            axes.setdefault(series.axis, []).append(max(at))
+        self.assertEqual(set(axes), {"tokens", "threads"})
+        self.assertGreaterEqual(axes["tokens"].count(4096), 3)  # all but bf16
+        self.assertEqual(axes["threads"], [64])
 
     def test_one_that_does_not_run_stops_the_rest(self):
         with self.assertRaisesRegex(RunError, "zork"):
