@@ -47,6 +47,17 @@ INLINE void load_columns(const bool s4, const int8_t *b, int8x16_t column[QUADS]
     }
 }
 
+/* One or two k steps of a panel, each QUADS vectors. */
+INLINE void load_steps(const bool s4, const int steps, const int8_t *b, int8x16_t *column) {
+    if (s4 || steps == 1) {
+        UNROLL for (int i = 0; i < steps; i++)
+            load_columns(s4, b + i * (s4 ? VECTOR : QUADS * VECTOR), column + i * QUADS);
+        return;
+    }
+    const int8x16x4_t four = vld1q_s8_x4(b);
+    UNROLL for (int i = 0; i < 2 * QUADS; i++) column[i] = four.val[i];
+}
+
 /* Four k steps of a panel, each QUADS vectors. */
 INLINE void load_four_steps(const bool s4, const int8_t *b, int8x16_t column[4 * QUADS]) {
     int8x16x4_t four = vld1q_s8_x4(b);

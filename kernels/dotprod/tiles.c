@@ -4,31 +4,44 @@
 #include "kernels/dotprod/groups.h"
 #include "kernels/dotprod/panels.h"
 
+enum { MAX_TURN = 2 };
+
 INLINE void store(int32_t *acc, int32x4_t sum, bool accumulate) {
     vst1q_s32(acc, accumulate ? vaddq_s32(sum, vld1q_s32(acc)) : sum);
 }
 
-INLINE void sdot_tile(const bool s4, const int rows, const int panels, int64_t k_steps,
-                      const int8_t *a, const int8_t *b, size_t b_stride, int32_t *acc,
-                      bool accumulate) {
+/* `turn` k steps. */
+INLINE void sdot_steps(const bool s4, const int turn, const int rows, const int panels,
+                       const int8_t *a, const int8_t *b, size_t b_stride, int32x4_t *sum) {
+    const int width = QUADS * panels;
+    int8x16_t row[MAX_TURN][2];
+    UNROLL for (int i = 0; i < turn; i++) load_rows(rows, a + i * STEP * rows, row[i]);
+    UNROLL for (int p = 0; p < panels; p++) {
+        int8x16_t column[MAX_TURN * QUADS];
+        load_steps(s4, turn, b + (size_t)p * b_stride, column);
+        UNROLL for (int i = 0; i < turn; i++) UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int q = 0; q < QUADS; q++) {
+            int32x4_t *to = &sum[r * width + p * QUADS + q];
+            *to = dot_lane(*to, column[i * QUADS + q], row[i][r / 4], r % 4);
+        }
+    }
+}
+
+/* `turn` k steps at a time, 1 or MAX_TURN. */
+INLINE void sdot_tile(const bool s4, const int turn, const int rows, const int panels,
+                      int64_t k_steps, const int8_t *a, const int8_t *b, size_t b_stride,
+                      int32_t *acc, bool accumulate) {
     const int width = QUADS * panels;
     int32x4_t sum[16];
     UNROLL for (int i = 0; i < rows * width; i++) sum[i] = vdupq_n_s32(0);
 
-    for (; k_steps > 0; k_steps--) {
-        int8x16_t row[2];
-        load_rows(rows, a, row);
-        a += STEP * rows;
-        UNROLL for (int p = 0; p < panels; p++) {
-            int8x16_t column[QUADS];
-            load_columns(s4, b + (size_t)p * b_stride, column);
-            UNROLL for (int r = 0; r < rows; r++) UNROLL for (int q = 0; q < QUADS; q++) {
-                int32x4_t *to = &sum[r * width + p * QUADS + q];
-                *to = dot_lane(*to, column[q], row[r / 4], r % 4);
-            }
-        }
-        b += step_bytes(s4);
+    for (int64_t turns = k_steps / turn; turns > 0; turns--) {
+        sdot_steps(s4, turn, rows, panels, a, b, b_stride, sum);
+        a += turn * STEP * rows;
+        b += turn * step_bytes(s4);
     }
+    if (k_steps % turn)
+        sdot_steps(s4, 1, rows, panels, a, b, b_stride, sum);
     UNROLL for (int p = 0; p < panels; p++) UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int q = 0; q < QUADS; q++)
             store(acc + (p * rows + r) * ARMQ_TILE_COLUMNS + 4 * q, sum[r * width + p * QUADS + q],
@@ -86,12 +99,12 @@ INLINE void sdot_row(const bool s4, const int panels, int64_t k_steps, const int
     INSTANCE(name, template, false, __VA_ARGS__)                                                   \
     INSTANCE(name##_s4, template, true, __VA_ARGS__)
 
-TILE(sdot_8x8, sdot_tile, 8, 1)
-TILE(sdot_6x8, sdot_tile, 6, 1)
-TILE(sdot_4x16, sdot_tile, 4, 2)
-TILE(sdot_4x8, sdot_tile, 4, 1)
-TILE(sdot_2x32, sdot_tile, 2, 4)
-TILE(sdot_2x8, sdot_tile, 2, 1)
+TILE(sdot_8x8, sdot_tile, 2, 8, 1)
+TILE(sdot_6x8, sdot_tile, 1, 6, 1)
+TILE(sdot_4x16, sdot_tile, 1, 4, 2)
+TILE(sdot_4x8, sdot_tile, 1, 4, 1)
+TILE(sdot_2x32, sdot_tile, 1, 2, 4)
+TILE(sdot_2x8, sdot_tile, 1, 2, 1)
 TILE(sdot_1x32, sdot_row, 4)
 TILE(sdot_1x8, sdot_row, 1)
 

@@ -103,6 +103,7 @@ _N2_V2 = ("N2", "V2")
 _MOE = "tokens=64 hidden=2048 intermediate=768 experts=16 top_k=8 routing=balanced"
 _LARGE = "tokens=32,128 n=1536 k=2048"
 _ROWS64 = "tokens=64,128 n=1536 k=2048"
+_SHORT = "tokens=128 n=2048 k=768"
 _ONE = "tokens=1 n=2048 k=2048"
 _TILE = "tokens=32 n=256 k=2048"
 # Points of the curves in suites.py, beyond the tile; 8 rows an expert are 32 tokens there.
@@ -183,6 +184,9 @@ TARGETS = (
     _target("linear_w8a8 on dotprod (32,1536,2048), KleidiAI's multiplying alone", ("N1",), 0.0869,
             "instr/MAC", instructions_per_mac,
             ("dotprod", "linear_w8a8 tokens=32 n=1536 k=2048"), at_least=False),
+    _target("linear_w4a8 per channel on dotprod (32,1536,2048), KleidiAI's multiplying alone",
+            ("N1",), 0.0893, "instr/MAC", instructions_per_mac,
+            ("dotprod", "linear_w4a8 tokens=32 n=1536 k=2048"), at_least=False),
     _target("linear_w4a8 per channel (32|128,1536,2048), KleidiAI's", ("N2",), 0.0567, "instr/MAC",
             instructions_per_mac, ("i8mm", f"linear_w4a8 {_LARGE}"), at_least=False),
     _target("linear_w4a8 group 128, 64|128 rows, KleidiAI's multiplying alone", ("N2",), 0.0704,
@@ -190,6 +194,14 @@ TARGETS = (
             at_least=False),
     _target("linear_bf16 (32|128,1536,2048), KleidiAI's", ("N2",), 0.103, "instr/MAC",
             instructions_per_mac, ("bf16", f"linear_bf16 {_LARGE}"), at_least=False),
+    _target("linear_w8a8 (128,2048,768), KleidiAI's", ("N2",), 0.0599, "instr/MAC",
+            instructions_per_mac, ("i8mm", f"linear_w8a8 {_SHORT}"), at_least=False),
+    _target("linear_w4a8 per channel (128,2048,768), KleidiAI's", ("N2",), 0.0587, "instr/MAC",
+            instructions_per_mac, ("i8mm", f"linear_w4a8 {_SHORT}"), at_least=False),
+    _target("linear_w4a8 group 32 (128,2048,768), KleidiAI's", ("N2",), 0.0942, "instr/MAC",
+            instructions_per_mac, ("i8mm", f"linear_w4a8 {_SHORT} {_G32}"), at_least=False),
+    _target("linear_bf16 (128,2048,768), KleidiAI's", ("N2",), 0.1043, "instr/MAC",
+            instructions_per_mac, ("bf16", f"linear_bf16 {_SHORT}"), at_least=False),
     _target("one token, bf16, KleidiAI's", ("N2",), 0.342, "instr/MAC", instructions_per_mac,
             ("bf16", f"linear_bf16 {_ONE}"), at_least=False),
     # Scaling: flat beyond the tile.
