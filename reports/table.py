@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the README: what passes, per op, dialect and weights (rows) and provider (columns); with
---checks, which check judged which op.
+"""Tables of the READMEs: what passes, per op, dialect and weights (rows) and provider (columns);
+with --checks, which check judged which op; with --targets, what the targets of the model gave.
 
     python3 -m reports.table [--checks] FILE.jsonl [...]
+    python3 -m reports.table --targets model.json [...]
 """
 
 import argparse
@@ -11,6 +12,7 @@ from collections import Counter, defaultdict
 
 from reports.load import LoadError, load_conform
 from reports.model import checks_by_op, pass_table
+from reports.modelled import load_modelled
 
 DTYPE_ORDER = ("f32", "bf16", "f16", "s8", "s32")
 
@@ -62,17 +64,48 @@ def what_is_checked(runs):
                      for check, counts in judged.items()])
 
 
+def target_text(target):
+    if target["state"] == "met":
+        return f"{target['value']:.4g}"
+    return target["state"] if target["value"] is None else f"**{target['value']:.4g}**"
+
+
+def what_is_reached(runs):
+    """A row per target and goal, a column per core; bold: not met."""
+    rows, cores = defaultdict(dict), set()
+    for run in runs:
+        for target in run.targets:
+            sign = "≥" if target["at_least"] else "≤"
+            goal = f"{sign} {target['goal']:g} {target['unit']}"
+            rows[target["what"].replace("|", " and "), goal][target["core"]] = target
+            cores.add(target["core"])
+    return markdown(["what", "target", *sorted(cores)],
+                    [[what, goal, *(target_text(cells[core]) if core in cells else "–"
+                                    for core in sorted(cores))]
+                     for (what, goal), cells in rows.items()])
+
+
+TABLES = {"passes": (load_conform, what_passes), "checks": (load_conform, what_is_checked),
+          "targets": (load_modelled, what_is_reached)}
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="reports.table", description=__doc__.split("\n")[0])
-    parser.add_argument("--checks", action="store_true", help="which check judged which op")
-    parser.add_argument("files", nargs="+", metavar="FILE.jsonl")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--checks", dest="table", action="store_const", const="checks",
+                       help="which check judged which op")
+    which.add_argument("--targets", dest="table", action="store_const", const="targets",
+                       help="targets of the model; the files are those of make model")
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.set_defaults(table="passes")
     options = parser.parse_args(arguments)
+    load, table = TABLES[options.table]
     try:
-        runs = [load_conform(path) for path in options.files]
+        runs = [load(path) for path in options.files]
     except LoadError as error:
         print(f"reports.table: {error}", file=sys.stderr)
         return 2
-    sys.stdout.write(what_is_checked(runs) if options.checks else what_passes(runs))
+    sys.stdout.write(table(runs))
     return 0
 
 

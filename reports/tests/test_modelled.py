@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from reports import modelled, report  # noqa: E402
+from reports import modelled, report, table  # noqa: E402
 from reports.load import LoadError  # noqa: E402
 
 CASE = "linear_w8a8 tokens={} n=8 k=16 seed=1"
@@ -70,6 +70,15 @@ class Modelled(unittest.TestCase):
 
     def page(self):
         return report.render([], [], "now", [self.load()])
+
+    def test_markdown_of_targets(self):
+        self.data["targets"].append({**target("fast", "met", 120.5), "core": "V2"})
+        lines = [[cell.strip() for cell in line.split("|")[1:-1]]
+                 for line in table.what_is_reached([self.load()]).splitlines()]
+        self.assertEqual(lines[0], ["what", "target", "N2", "V2"])
+        self.assertEqual(lines[2:], [["fast", "≥ 59 MAC/cycle", "60.25", "120.5"],
+                                     ["faster", "≥ 59 MAC/cycle", "**50.5**", "–"],
+                                     ["unheard of", "≥ 59 MAC/cycle", "not available", "–"]])
 
     def test_rows(self):
         run = self.load()
