@@ -87,6 +87,12 @@ bool golden_ties_are_excused(const golden_case *c) {
     return strcmp(c->name, names[0]) == 0 || strcmp(c->name, names[1]) == 0;
 }
 
+bool golden_dialect_work(const golden_case *c, armq_dialect *dialect, const char **why) {
+    const char *work = golden_text(c, "work");
+    *why = "work is not known";
+    return !*work || armq_dtype_parse(work, &dialect->work);
+}
+
 bool golden_describe(golden_case *c, armq_desc *desc, armq_activation activation,
                      const char *bias_array) {
     const char *why = "dtype is not known", *bias_dtype = golden_text(c, "bias_dtype");
@@ -115,6 +121,7 @@ bool golden_describe(golden_case *c, armq_desc *desc, armq_activation activation
         desc->uses |= ARMQ_USES_WEIGHT_ZERO;
     ok = ok && armq_dialect_preset(golden_text(c, "dialect"), desc->op, desc->in, desc->group_size,
                                    activation, &desc->dialect, &why);
+    ok = ok && golden_dialect_work(c, &desc->dialect, &why);
     if (ok && golden_ties_are_excused(c))
         desc->dialect.q_rounding = ARMQ_ROUND_TIES_EVEN;
     if (ok && armq_desc_check(desc, reason, sizeof reason) == ARMQ_OK)

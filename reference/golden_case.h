@@ -45,6 +45,10 @@ const void *golden_weights(golden_case *c, const char *name, const armq_desc *de
 bool golden_describe(golden_case *c, armq_desc *desc, armq_activation activation,
                      const char *bias_array);
 
+/* The working dtype of the parameters, if they name one; else the dialect keeps its own. False with
+ * *why. */
+bool golden_dialect_work(const golden_case *c, armq_dialect *dialect, const char **why);
+
 /* KleidiAI rounds q of 16-bit inputs ties to even, in places away from zero. The dialect widens
  * them first and goes on as for f32, ties away; two cases hold ties. golden_describe sets ties to
  * even. */

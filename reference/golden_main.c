@@ -25,7 +25,8 @@ static bool describe_activation(golden_case *c, armq_desc *desc, armq_op op) {
         desc->intermediate < INT32_MAX &&
         armq_activation_parse(golden_text(c, "activation"), &activation) &&
         armq_dialect_preset(*dialect ? dialect : "vllm-w8a8", desc->op, desc->in, 0, activation,
-                            &desc->dialect, &why)) {
+                            &desc->dialect, &why) &&
+        golden_dialect_work(c, &desc->dialect, &why)) {
         desc->out = desc->in;
         return true;
     }

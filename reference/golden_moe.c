@@ -114,6 +114,8 @@ static verdict check_product(judge *j, int which, int64_t expert, int64_t row, a
     linear.n = n;
     linear.k = k;
     linear.in = in;
+    if (which == 1)
+        linear.dialect.work = ARMQ_DTYPE_F32;
     linear.out = which == 0 ? d->dialect.y13_round : d->dialect.y2_round;
     linear.uses = d->uses & ARMQ_USES_WEIGHT_ZERO;
     linear.uses |= d->uses & ARMQ_USES_W13_BIAS ? ARMQ_USES_BIAS : 0;
@@ -146,7 +148,9 @@ static verdict check_second_quantiser(judge *j, int64_t row, const ref_interval 
         (const char *)j->act + (size_t)(row * k) * armq_dtype_bytes(d->dialect.intermediate);
     const int8_t *wanted = j->act_integers.q + row * k;
     float recorded = j->act_integers.scales[row];
-    ref_row_quant quant = ref_quantize_row(&d->dialect, d->dialect.intermediate, act, k, j->q);
+    armq_dialect dialect = d->dialect;
+    dialect.work = ARMQ_DTYPE_F32; /* the intermediate is not rounded to it again */
+    ref_row_quant quant = ref_quantize_row(&dialect, dialect.intermediate, act, k, j->q);
     int32_t zero = j->act_integers.zero_points ? j->act_integers.zero_points[row] : 0;
     if (quant.scale != recorded || !ref_accepts(scale, ARMQ_DTYPE_F32, &recorded))
         return golden_because(

@@ -88,17 +88,23 @@ def case_line(op, keys):
 
 # --- Ops: each gives (name, op, keys of the case, parameters, arrays) -----------------------------
 
-def quantize_case(rng, dialect, dtype):
+def with_work(name, keys, work):
+    """A case whose working dtype is not its dialect's."""
+    return (name + f"_work_{work}", {**keys, "work": work}) if work else (name, keys)
+
+
+def quantize_case(rng, dialect, dtype, work=None):
     tokens, k = 5, 19
-    d = Dialect(dialect, dtype)
+    d = Dialect(dialect, dtype, work=work)
     x, values = activations(rng, tokens, k, dtype)
     values = oracle.to_dtype(values, d.work)[1]
     q, scale, zero = d.quantize(values)
     arrays = {"x": x, "xq": q, "xs": scale}
     if d.asymmetric:
         arrays["xzp"] = zero
-    return (f"quantize_{dialect}_{dtype}", "quantize",
-            {"tokens": tokens, "k": k, "in": dtype, "dialect": dialect}, {}, arrays)
+    keys = {"tokens": tokens, "k": k, "in": dtype, "dialect": dialect}
+    name, keys = with_work(f"quantize_{dialect}_{dtype}", keys, work)
+    return name, "quantize", keys, {}, arrays
 
 
 def gemm_case(rng, group, zero, int4):
@@ -118,9 +124,9 @@ def gemm_case(rng, group, zero, int4):
     return f"{op}_g{group}" + "_zero" * zero, op, keys, {}, arrays
 
 
-def linear_case(rng, dialect, dtype, bias, group=0, zero=False):
+def linear_case(rng, dialect, dtype, bias, group=0, zero=False, work=None):
     tokens, n, k = 5, 7, 96 if group else 43
-    int4, d = dialect == "vllm-w4a8", Dialect(dialect, dtype, group)
+    int4, d = dialect == "vllm-w4a8", Dialect(dialect, dtype, group, work)
     low, high = (-8, 7) if int4 else (-128, 127)
     x, values = activations(rng, tokens, k, dtype)
     values = oracle.to_dtype(values, d.work)[1]
@@ -138,7 +144,8 @@ def linear_case(rng, dialect, dtype, bias, group=0, zero=False):
     if int4:
         keys.update(group_size=group, zero_points=int(zero))
     name = f"{op}_{dialect}_{dtype}" + f"_g{group}" * int4 + "_zero" * zero
-    return name + (f"_bias_{bias}" if bias else ""), op, keys, {}, arrays
+    name, keys = with_work(name + (f"_bias_{bias}" if bias else ""), keys, work)
+    return name, op, keys, {}, arrays
 
 
 def linear_bf16_case(rng, dtype, bias):
@@ -156,16 +163,19 @@ def linear_bf16_case(rng, dtype, bias):
             {"dialect": "bf16"}, arrays)
 
 
-def activation_case(rng, dialect, dtype, kind):
+def activation_case(rng, dialect, dtype, kind, work=None):
     """Gates and ups beyond the clamp of swigluoai among them."""
-    count, d = 24, Dialect(dialect, dtype)
+    count, d = 24, Dialect(dialect, dtype, work=work)
     (g, gates), (u, ups) = (oracle.to_dtype(rng.bell(count) * size, dtype) for size in (4, 5))
+    if work:
+        gates, ups = (oracle.to_dtype(v, work)[1] for v in (gates, ups))
     f = [oracle.gated(kind, a, b, d)
          for a, b in zip(oracle.fractions(gates), oracle.fractions(ups))]
     keys = {"tokens": 1, "intermediate": count, "in": dtype, "dialect": dialect,
             "activation": kind, "gate": "halves"}
-    return (f"activation_{dialect}_{dtype}_{kind}", "activation", keys,
-            {"count": count}, {"g": g, "u": u, "f": oracle.stored(f, dtype)})
+    name, keys = with_work(f"activation_{dialect}_{dtype}_{kind}", keys, work)
+    return (name, "activation", keys, {"count": count},
+            {"g": g, "u": u, "f": oracle.stored(f, dtype)})
 
 
 def moe_weights(rng, dialect, dims, group, zero):
@@ -187,10 +197,11 @@ def moe_weights(rng, dialect, dims, group, zero):
     return arrays, numbers
 
 
-def moe_case(rng, dialect, dtype, kind, bias=None, group=0, zero=False, router="output"):
+def moe_case(rng, dialect, dtype, kind, bias=None, group=0, zero=False, router="output",
+             work=None):
     tokens, top_k = 4, 1 if router == "none" else 2
     hidden, inter, experts = (64, 32, 2) if group else (20, 14, 3)
-    d = Dialect(dialect, dtype, group)
+    d = Dialect(dialect, dtype, group, work)
     x, values = activations(rng, tokens, hidden, dtype)
     values = oracle.to_dtype(values, d.work)[1]
     arrays, numbers = moe_weights(Random(group), dialect, (experts, inter, hidden), group, zero)
@@ -214,6 +225,7 @@ def moe_case(rng, dialect, dtype, kind, bias=None, group=0, zero=False, router="
     params = {"skip_router_weight": router == "none", "weight_on_input": router == "input"}
     name = f"{op}_{dialect}_{dtype}_{kind}" + f"_g{group}" * (op == "moe_w4a8") + "_zero" * zero
     name += (f"_bias_{bias}" if bias else "") + (f"_{router}" if router != "output" else "")
+    name, keys = with_work(name, keys, work)
     return name, op, keys, params, arrays
 
 
@@ -223,7 +235,7 @@ def add_stages(arrays, stages, dialect, values):
     if dialect.step:
         names += ["xq", "xs", "xzp"]
         for name in ("y13", "y2"):
-            arrays[name] = oracle.stored([s[name] for s in stages], dialect.work)
+            arrays[name] = oracle.stored([s[name] for s in stages], dialect.step)
     else:
         arrays["xq"], arrays["xs"], _ = dialect.quantize(values)
     for name in names:
@@ -277,10 +289,28 @@ def moe_cases(rng):
             yield moe_case(rng, "bf16", dtype, kind, "f32" if kind == "silu" else None)
 
 
+def work_cases(rng):
+    """Working dtypes of their own: coarser than x, finer, and one that is neither."""
+    yield quantize_case(rng, "vllm-w8a8", "f32", "bf16")
+    yield quantize_case(rng, "kleidi-w8a8", "f32", "f16")
+    yield quantize_case(rng, "vllm-w4a8", "bf16", "f16")
+    yield linear_case(rng, "vllm-w8a8", "f32", "f32", work="f16")
+    yield linear_case(rng, "kleidi-w8a8", "f16", None, work="bf16")
+    yield linear_case(rng, "vllm-w4a8", "f32", "f32", 32, True, "bf16")
+    yield linear_case(rng, "vllm-w4a8", "bf16", None, work="f32")
+    yield activation_case(rng, "vllm-w8a8", "f32", "silu", "bf16")
+    yield activation_case(rng, "vllm-w4a8", "f16", "swigluoai", "bf16")
+    yield moe_case(rng, "vllm-w8a8", "f32", "silu", work="f16")
+    yield moe_case(rng, "vllm-w8a8", "f16", "gelu", "f16", work="bf16")
+    yield moe_case(rng, "vllm-w4a8", "f32", "swigluoai", None, 32, router="input", work="bf16")
+    yield moe_case(rng, "vllm-w4a8", "bf16", "silu", "f32", 0, True, work="f16")
+
+
 def cases():
     rng = Random(20)
     yield from linear_cases(rng)
     yield from moe_cases(rng)
+    yield from work_cases(rng)
 
 
 def write(folder):

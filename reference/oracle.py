@@ -91,9 +91,10 @@ def quantize(x, asymmetric, away):
 # --- Dialects ------------------------------------------------------------------------------------
 
 class Dialect:
-    """What one row of the table of dialects says for one dtype and group size."""
+    """What one row of the table of dialects says for one dtype and group size; work: another
+    working dtype than its own, from which nothing else follows."""
 
-    def __init__(self, name, dtype, group=0):
+    def __init__(self, name, dtype, group=0, work=None):
         int4 = name == "vllm-w4a8"
         self.name, self.group = name, group
         self.quantised = name != "bf16"
@@ -107,6 +108,7 @@ class Dialect:
         self.intermediate = {"sglang-w8a8": "f32", "vllm-w8a8": dtype, "bf16": "bf16"}.get(
             name, self.work)
         self.by_expert = int4 or name == "sglang-w8a8"
+        self.work = work or self.work
 
     def rounded(self, value):
         """A step of a moe: rounded to w, unless that is f32, where nothing is declared."""
