@@ -32,8 +32,10 @@ $(MODEL_TESTS): $(MODEL_TEST_SRC) perf/model/marks.h $(BUILD)/aarch64/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC_aarch64) $(CFLAGS) $(CPPFLAGS) $(MODEL_LINK) -o $@ $<
 
+MODEL_TEST_LIBS := $(patsubst %,$(BUILD)/aarch64/broken/lib%.so,forget_bias loop_forever)
+
 .PHONY: model-test
-model-test: $(MODEL_PARTS) $(MODEL_TESTS) $(BUILD)/aarch64/broken/libforget_bias.so ## unit tests of the model
+model-test: $(MODEL_PARTS) $(MODEL_TESTS) $(MODEL_TEST_LIBS) ## unit tests of the model
 	@ARMQ_BUILD=$(BUILD) $(PYTHON) -B -m unittest discover -s perf/model/tests
 
 lint-tidy: $(LINT)/tidy/$(PLUGIN_SRC) $(LINT)/tidy/$(MODEL_TEST_SRC)

@@ -19,6 +19,8 @@ CPU = "max,sve=off"
 REFUSED = 3
 # Emulated multiply-accumulates per second, roughly: what takes long is started first.
 _RATES = {"bf16": 4e7, "neon": 2e8}
+# Of one case: beyond them it hangs, on however slow a machine.
+PATIENCE_SECONDS, PATIENCE_EFFORTS = 300, 100
 
 
 class RunError(Exception):
@@ -44,6 +46,7 @@ class Results:
 
 class Runner:
     extra = {}  # environment of the program besides what it gets anyway
+    patience = PATIENCE_SECONDS
 
     def __init__(self, build):
         build = Path(build)
@@ -61,11 +64,13 @@ class Runner:
             if not part.is_file():
                 raise RunError(f"{part} is missing; `make model` builds it")
 
-    def _emulate(self, arguments, plugin=()):
+    def _emulate(self, arguments, plugin=(), effort=0):
         command = [EMULATOR, "-L", "/", "-cpu", CPU, *plugin, str(self.program), *arguments]
         try:
             return subprocess.run(command, env=self.environment, capture_output=True, text=True,
-                                  check=False)
+                                  check=False, timeout=self.patience + PATIENCE_EFFORTS * effort)
+        except subprocess.TimeoutExpired as error:
+            raise RunError(f"{' '.join(arguments)}: not ready after {error.timeout:.0f} s") from None
         except OSError as error:
             raise RunError(f"{EMULATOR}: {error.strerror} (package qemu-user)") from None
 
@@ -88,7 +93,7 @@ class Runner:
         self.work.mkdir(parents=True, exist_ok=True)
         out = self.work / f"{os.getpid()}-{number}.txt"
         done = self._emulate(["--provider", job.provider, job.case],
-                             ["-plugin", f"file={self.plugin},out={out}"])
+                             ["-plugin", f"file={self.plugin},out={out}"], job.effort)
         where = f"{job.provider}: {job.case}"
         try:
             if done.returncode == REFUSED:

@@ -224,6 +224,14 @@ class Running(unittest.TestCase):
         with self.assertRaisesRegex(RunError, "zork"):
             Runner(BUILD).run_all([Job("zork", CASE, 1)], 1)
 
+    def test_one_that_hangs_is_an_error(self):
+        runner = Runner(BUILD)
+        runner.patience = 5
+        job = Job(f"{BUILD}/aarch64/broken/libloop_forever.so",
+                  "linear_w8a8 tokens=3 n=8 k=16 seed=1", 384)
+        with self.assertRaisesRegex(RunError, "libloop_forever.*tokens=3.*not ready after 5 s"):
+            runner.run(job, 0)
+
     def test_problems(self):
         same = problem("linear_w8a8 tokens=1 n=8 k=16 dialect=sglang-w8a8 seed=1")
         self.assertEqual(same, problem("linear_bf16 tokens=1 n=8 k=16 seed=1"))
