@@ -65,7 +65,7 @@ class Page(unittest.TestCase):
                                 "same": True})
 
     def test_no_matrix_no_part(self):
-        self.assertNotIn('id="faults"', report.render([], [], "now"))
+        self.assertIn("Not in this report: <code>make faults</code>", report.render([], [], "now"))
 
     def test_bad_files(self):
         for change in ({"schema": 2}, {"faults": {}}, {"faults": [fault("x", "perhaps")]},
