@@ -319,19 +319,26 @@ static bool pack(trial *t, const operands *data, check_failure *failure) {
         failure_set(failure, "the provider has no pack, but query accepted an op with weights");
         return false;
     }
+    /* Experts in one go, or in pieces: the same weights. */
+    bool whole = t->side == GUARD_END;
     trial_enter(t);
-    armq_status status = operand_pack(t->provider, &t->c, t->weights, &t->support, data);
+    armq_status status = (whole ? operand_pack : operand_pack_pieces)(
+        t->provider, &t->c, t->weights, &t->support, data);
     trial_leave(t);
-    return status == ARMQ_OK ? true : call_failed(failure, "pack", status);
+    return status == ARMQ_OK
+               ? true
+               : call_failed(failure, whole ? "pack" : "pack of a range of experts", status);
 }
 
 static bool prepare(trial *t, const operands *data, check_failure *failure) {
     const void *packed[2] = {data->at[OPERAND_PACKED], data->at[OPERAND_PACKED2]};
     if (!t->provider->prepare)
         return true;
+    armq_desc desc = t->c.desc; /* a plan may keep `packed`, and nothing else */
     trial_enter(t);
-    armq_status status = t->provider->prepare(&t->c.desc, packed, &t->plan);
+    armq_status status = t->provider->prepare(&desc, packed, &t->plan);
     trial_leave(t);
+    memset(&desc, 0xff, sizeof desc);
     return status == ARMQ_OK ? true : call_failed(failure, "prepare", status);
 }
 
@@ -376,6 +383,42 @@ bool trial_place(trial *t, guard_side side, check_failure *failure) {
         hide_weights(t, true);
     t->placed = true;
     return true;
+}
+
+bool trial_adopt_packed(trial *d, const trial *t, const char *what, check_failure *failure) {
+    operands data;
+    if (d->c.desc.format == ARMQ_WEIGHT_NONE || d->large)
+        return true;
+    trial_release_plan(d);
+    for (int which = 0; which < 2; which++) {
+        const guarded *g = &d->buffers[OPERAND_PACKED + which];
+        if (d->support.packed_bytes[which] != t->support.packed_bytes[which] ||
+            d->support.packed_expert_stride[which] != t->support.packed_expert_stride[which]) {
+            failure_set(failure,
+                        "%s: packed_bytes = %zu, packed_expert_stride = %zu, else %zu and %zu: "
+                        "weights are packed once",
+                        what, d->support.packed_bytes[which],
+                        d->support.packed_expert_stride[which], t->support.packed_bytes[which],
+                        t->support.packed_expert_stride[which]);
+            return false;
+        }
+        if (!g->bytes || !t->packed[which] || !d->packed[which])
+            continue;
+        memcpy(g->data, t->packed[which], g->bytes);
+        memcpy(d->packed[which], t->packed[which], g->bytes);
+    }
+    data_of(d, &data);
+    return prepare(d, &data, failure);
+}
+
+void trial_spoil_packed(trial *t, bool spoiled) {
+    for (int which = 0; which < 2; which++) {
+        const guarded *g = &t->buffers[OPERAND_PACKED + which];
+        if (t->packed[which] && spoiled)
+            memset(g->data, 0x77, g->bytes);
+        else if (t->packed[which])
+            memcpy(g->data, t->packed[which], g->bytes);
+    }
 }
 
 static bool allocate_base(trial *t, check_failure *failure) {

@@ -66,6 +66,13 @@ typedef enum {
  * is filled, result->status = FAILED). Close it in any case. */
 bool trial_open(trial *t, const armq_case *c, const armq_provider *provider, case_result *result,
                 watch *w, check_failure *failure);
+/* Copies into d what was packed for t, which differs from it in tokens, threads or strides alone:
+ * packed weights serve all of these, and may be moved. */
+bool trial_adopt_packed(trial *d, const trial *t, const char *what, check_failure *failure);
+
+/* What was packed for t becomes garbage, and itself again. */
+void trial_spoil_packed(trial *t, bool spoiled);
+
 void trial_close(trial *t);
 void trial_release_plan(trial *t); /* part of trial_close */
 

@@ -185,6 +185,39 @@ void operand_problem(const armq_case *c, const operands *data, const armq_weight
         problem->weights[which] = &weights[which];
 }
 
+/* Experts [first, last) of tensor `which`. */
+static armq_status pack_range(const armq_provider *provider, const armq_case *c,
+                              const armq_weights *weights, const armq_support *support,
+                              const operands *data, int32_t which, int64_t first, int64_t last) {
+    operand_shape shapes[OPERAND_COUNT];
+    armq_weights range = *weights;
+    const void **parts[] = {&range.w, &range.scales, (const void **)&range.zero_points,
+                            &range.bias};
+    operand_shapes(c, NULL, shapes);
+    const operand_shape *shape = &shapes[which == 0 ? OPERAND_W : OPERAND_W2];
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && first > 0; i++)
+        if (*parts[i])
+            *parts[i] = (const uint8_t *)*parts[i] +
+                        shape[i].bytes / (size_t)expert_count(&c->desc) * (size_t)first;
+    uint8_t *packed = data->at[OPERAND_PACKED + which];
+    size_t stride = support->packed_expert_stride[which];
+    return provider->pack(&c->desc, which, first, last, &range,
+                          first > 0 ? packed + stride * (size_t)first : packed);
+}
+
+/* One expert, then two, three and so on, from the last to the first. */
+static armq_status pack_backwards(const armq_provider *provider, const armq_case *c,
+                                  const armq_weights *weights, const armq_support *support,
+                                  const operands *data, int32_t which) {
+    armq_status status = ARMQ_OK;
+    int64_t last = expert_count(&c->desc);
+    for (int64_t size = 1, first; last > 0 && status == ARMQ_OK; last = first, size++) {
+        first = last > size ? last - size : 0;
+        status = pack_range(provider, c, weights, support, data, which, first, last);
+    }
+    return status;
+}
+
 armq_status operand_pack(const armq_provider *provider, const armq_case *c,
                          const armq_weights weights[2], const armq_support *support,
                          const operands *data) {
@@ -192,10 +225,20 @@ armq_status operand_pack(const armq_provider *provider, const armq_case *c,
         /* Nothing to write, and so perhaps no memory to point to. */
         if (support->packed_bytes[which] == 0)
             continue;
-        armq_status status = provider->pack(&c->desc, which, 0, expert_count(&c->desc),
-                                            &weights[which], data->at[OPERAND_PACKED + which]);
+        armq_status status = pack_range(provider, c, &weights[which], support, data, which, 0,
+                                        expert_count(&c->desc));
         if (status != ARMQ_OK)
             return status;
     }
     return ARMQ_OK;
+}
+
+armq_status operand_pack_pieces(const armq_provider *provider, const armq_case *c,
+                                const armq_weights weights[2], const armq_support *support,
+                                const operands *data) {
+    armq_status status = ARMQ_OK;
+    for (int32_t which = weight_count(&c->desc) - 1; which >= 0 && status == ARMQ_OK; which--)
+        if (support->packed_bytes[which] > 0)
+            status = pack_backwards(provider, c, &weights[which], support, data, which);
+    return status;
 }

@@ -64,4 +64,9 @@ armq_status operand_pack(const armq_provider *provider, const armq_case *c,
                          const armq_weights weights[2], const armq_support *support,
                          const operands *data);
 
+/* The same in several calls: w2 before w13, the last expert, the two before it, three, ... */
+armq_status operand_pack_pieces(const armq_provider *provider, const armq_case *c,
+                                const armq_weights weights[2], const armq_support *support,
+                                const operands *data);
+
 #endif

@@ -268,7 +268,9 @@ typedef struct {
 
     /* Packs weights of `which` (0: w or w13, 1: w2) for experts [first, last) (linear, gemm: 0, 1)
      * to `packed`, where expert `first` starts: packed_expert_stride[which] bytes per expert, or
-     * packed_bytes[0] for linear and gemm. NULL in providers of ops without weights only. */
+     * packed_bytes[0] for linear and gemm. Ranges may be packed in any order, w2 before w13. What
+     * is packed serves every description that differs in tokens, strides and max_threads alone, and
+     * may be copied to another place. NULL in providers of ops without weights only. */
     armq_status (*pack)(const armq_desc *desc, int32_t which, int64_t first, int64_t last,
                         const armq_weights *weights, void *packed);
 

@@ -49,7 +49,8 @@ static check_status alone(trial *t, check_result *out) {
     int64_t rows[ALONE_MAX] = {0}, count = choose_rows(t, rows);
     trial d;
     trial_state state = derive(&d, t, rows, 1, &out->failure);
-    bool ok = state == TRIAL_READY;
+    bool ok = state == TRIAL_READY && trial_adopt_packed(&d, t, "for one token", &out->failure);
+    trial_spoil_packed(t, true);
     for (int64_t i = 0; ok && i < count; i++) {
         char what[64];
         snprintf(what, sizeof what, "row %" PRId64 " alone", rows[i]);
@@ -57,6 +58,7 @@ static check_status alone(trial *t, check_result *out) {
         ok = trial_runs(&d, &(call_options){.garbage = 2}, what, &out->failure) &&
              rows_hold(&d, t, &rows[i], what, &out->failure);
     }
+    trial_spoil_packed(t, false);
     check_status status =
         state == TRIAL_READY ? check_verdict(ok) : check_not_ready(&d, state, "one token", out);
     trial_close(&d);

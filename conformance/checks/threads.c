@@ -21,14 +21,25 @@ static int32_t most_threads(const trial *t) {
     return tiles < 1 ? 4 : 4 * tiles < THREADS_MAX ? (int32_t)(4 * tiles) : THREADS_MAX;
 }
 
+static bool holds(trial *d, const trial *t, const char *what, check_failure *failure) {
+    return t->support.claims & ARMQ_CLAIM_THREAD_INVARIANT ? trial_same(d, t, what, failure)
+                                                           : check_judge_last(d, what, failure);
+}
+
+/* The base run of a trial that would allow more: args.threads was NULL. */
+static bool without_threads(trial *d, const trial *t, check_failure *failure) {
+    char what[64];
+    snprintf(what, sizeof what, "no threads with max_threads = %d", (int)d->c.desc.max_threads);
+    return holds(d, t, what, failure);
+}
+
 static bool call_with(trial *d, const trial *t, const armq_threads *threads, const char *how,
                       check_failure *failure) {
     char what[64];
     snprintf(what, sizeof what, "%d logical threads %s", (int)threads->n, how);
     if (!trial_runs(d, &(call_options){.garbage = 3, .threads = threads}, what, failure))
         return false;
-    return t->support.claims & ARMQ_CLAIM_THREAD_INVARIANT ? trial_same(d, t, what, failure)
-                                                           : check_judge_last(d, what, failure);
+    return holds(d, t, what, failure);
 }
 
 static bool on_real_threads(trial *d, const trial *t, int32_t most, check_failure *failure) {
@@ -74,8 +85,11 @@ static check_status with_most(trial *t, int32_t most,
     c.threads = 1;
     c.desc.max_threads = most;
     trial_state state = trial_derive(&d, t, &c, inputs_share(t->in), GUARD_END, &out->failure);
-    check_status status = state == TRIAL_READY ? check_verdict(calls(&d, t, most, &out->failure))
-                                               : check_not_ready(&d, state, "more threads", out);
+    bool ok = state == TRIAL_READY && without_threads(&d, t, &out->failure) &&
+              trial_adopt_packed(&d, t, "for more threads", &out->failure) &&
+              calls(&d, t, most, &out->failure);
+    check_status status =
+        state == TRIAL_READY ? check_verdict(ok) : check_not_ready(&d, state, "more threads", out);
     trial_close(&d);
     return status;
 }
