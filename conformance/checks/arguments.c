@@ -79,6 +79,51 @@ static bool limit(armq_case *c) {
     return has_clamp(c);
 }
 
+/* What no preset rounds so, or adds in this order. */
+static armq_dtype other_rounding(armq_dtype dtype) {
+    return dtype == ARMQ_DTYPE_F32 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F32;
+}
+
+static bool first_product(armq_case *c) {
+    c->desc.dialect.y13_round = other_rounding(c->desc.dialect.y13_round);
+    return armq_op_is_moe(c->desc.op) && c->desc.intermediate > 0;
+}
+
+static bool second_product(armq_case *c) {
+    c->desc.dialect.y2_round = other_rounding(c->desc.dialect.y2_round);
+    return armq_op_is_moe(c->desc.op);
+}
+
+static bool intermediate(armq_case *c) {
+    c->desc.dialect.intermediate = other_rounding(c->desc.dialect.intermediate);
+    return armq_op_is_moe(c->desc.op) && !armq_op_is_bf16(c->desc.op) && c->desc.intermediate > 0;
+}
+
+static bool activation_round(armq_case *c) {
+    c->desc.dialect.activation_round = other_rounding(c->desc.dialect.activation_round);
+    return (armq_op_is_moe(c->desc.op) || c->desc.op == ARMQ_OP_ACTIVATION) &&
+           c->desc.intermediate > 0;
+}
+
+static bool combination(armq_case *c) {
+    armq_combine_order *order = &c->desc.dialect.combine_order;
+    c->desc.dialect.combine_round = other_rounding(c->desc.dialect.combine_round);
+    *order =
+        *order == ARMQ_COMBINE_SLOT_ORDER ? ARMQ_COMBINE_EXPERT_ORDER : ARMQ_COMBINE_SLOT_ORDER;
+    return armq_op_is_moe(c->desc.op);
+}
+
+/* 0 is a value, not the want of one. */
+static bool no_alpha(armq_case *c) {
+    c->desc.dialect.alpha = 0.0f;
+    return has_clamp(c);
+}
+
+static bool no_limit(armq_case *c) {
+    c->desc.dialect.limit = 0.0f;
+    return has_clamp(c);
+}
+
 static const struct {
     const char *what;
     change *apply;
@@ -93,6 +138,13 @@ static const struct {
     {"gate layout", gate_layout},
     {"alpha halved", alpha},
     {"limit halved", limit},
+    {"alpha = 0", no_alpha},
+    {"limit = 0", no_limit},
+    {"rounding of the first product", first_product},
+    {"rounding of the second product", second_product},
+    {"rounding of the intermediate", intermediate},
+    {"rounding of the activation", activation_round},
+    {"rounding and order of the sum over slots", combination},
 };
 enum { CHANGES = sizeof changes / sizeof changes[0] };
 

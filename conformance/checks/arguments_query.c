@@ -337,8 +337,24 @@ static bool takes_max_k(trial *t, check_failure *failure) {
     return status == ARMQ_OK;
 }
 
+/* A caller that knows a part of the answer has memory for that part. */
+static bool answers_within_size(trial *t, check_failure *failure) {
+    enum { KNOWN = offsetof(armq_support, workspace_bytes), FILL = 0x5a };
+    armq_support support;
+    memset(&support, FILL, sizeof support);
+    support.size = KNOWN;
+    trial_enter(t);
+    t->provider->query(&t->c.desc, &support);
+    trial_leave(t);
+    size_t at = bytes_first_other((const uint8_t *)&support + KNOWN, sizeof support - KNOWN, FILL);
+    if (KNOWN + at < sizeof support)
+        failure_set(failure, "query writes byte %zu of a support of size %d", KNOWN + at,
+                    (int)KNOWN);
+    return KNOWN + at >= sizeof support;
+}
+
 bool arguments_of_query(trial *t, check_failure *failure) {
-    if (!takes_max_k(t, failure))
+    if (!takes_max_k(t, failure) || !answers_within_size(t, failure))
         return false;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         armq_desc d = t->c.desc;

@@ -86,6 +86,31 @@ static bool overlap(run_call *call) {
     return x->bytes > 0 && y->bytes > 0;
 }
 
+/* One begins inside the other, eight bytes behind it. */
+static bool overlap_apart(run_call *call, bool x_first) {
+    if (!overlap(call) || call->t->buffers[OPERAND_X].bytes <= sizeof(double) ||
+        call->t->buffers[OPERAND_Y].bytes <= sizeof(double))
+        return false;
+    if (x_first)
+        call->args.y = (uint8_t *)call->args.y + sizeof(double);
+    else
+        call->args.x = (const uint8_t *)call->args.x + sizeof(double);
+    return true;
+}
+
+static bool y_inside_x(run_call *call) { return overlap_apart(call, true); }
+static bool x_inside_y(run_call *call) { return overlap_apart(call, false); }
+
+static bool negative_x_stride(run_call *call) {
+    call->args.x_stride = -armq_x_row(&call->t->c.desc) - 1;
+    return (call->t->c.desc.uses & ARMQ_USES_X_STRIDE) != 0;
+}
+
+static bool negative_y_stride(run_call *call) {
+    call->args.y_stride = -armq_y_row(&call->t->c.desc) - 1;
+    return (call->t->c.desc.uses & ARMQ_USES_Y_STRIDE) != 0;
+}
+
 static bool zero_threads(run_call *call) {
     call->threads.n = 0;
     return true;
@@ -191,6 +216,10 @@ static const struct {
     {"an x_stride that the description does not declare", undeclared_x_stride},
     {"a y_stride that the description does not declare", undeclared_y_stride},
     {"x and y overlapping", overlap},
+    {"y that begins inside x", y_inside_x},
+    {"x that begins inside y", x_inside_y},
+    {"a negative x_stride", negative_x_stride},
+    {"a negative y_stride", negative_y_stride},
     {"threads.n = 0", zero_threads},
     {"threads.n = -1", negative_threads},
     {"threads.n = max_threads + 1", more_threads},
@@ -270,6 +299,11 @@ typedef struct {
 
 typedef bool spoil_pack(pack_call *call);
 
+/* Of the tensor that is packed, what the first one has as `id`. */
+static operand_id of(const pack_call *call, operand_id id) {
+    return (operand_id)(id + (call->which == 0 ? 0 : OPERAND_W2 - OPERAND_W));
+}
+
 static bool weights_no_size(pack_call *call) {
     call->weights.size = 0;
     return true;
@@ -277,37 +311,37 @@ static bool weights_no_size(pack_call *call) {
 
 static bool no_w(pack_call *call) {
     call->weights.w = NULL;
-    return call->t->buffers[OPERAND_W].bytes > 0;
+    return call->t->buffers[of(call, OPERAND_W)].bytes > 0;
 }
 
 static bool no_w_scales(pack_call *call) {
     call->weights.scales = NULL;
-    return call->t->buffers[OPERAND_W_SCALES].bytes > 0;
+    return call->t->buffers[of(call, OPERAND_W_SCALES)].bytes > 0;
 }
 
 static bool no_w_zeros(pack_call *call) {
     call->weights.zero_points = NULL;
-    return call->t->buffers[OPERAND_W_ZEROS].bytes > 0;
+    return call->t->buffers[of(call, OPERAND_W_ZEROS)].bytes > 0;
 }
 
 static bool undeclared_zeros(pack_call *call) {
-    call->weights.zero_points = call->t->buffers[OPERAND_W].data;
-    return !call->t->shapes[OPERAND_W_ZEROS].present;
+    call->weights.zero_points = call->t->buffers[of(call, OPERAND_W)].data;
+    return !call->t->shapes[of(call, OPERAND_W_ZEROS)].present;
 }
 
 static bool undeclared_scales(pack_call *call) {
-    call->weights.scales = call->t->buffers[OPERAND_W].data;
-    return !call->t->shapes[OPERAND_W_SCALES].present;
+    call->weights.scales = call->t->buffers[of(call, OPERAND_W)].data;
+    return !call->t->shapes[of(call, OPERAND_W_SCALES)].present;
 }
 
 static bool no_bias(pack_call *call) {
     call->weights.bias = NULL;
-    return call->t->buffers[OPERAND_W_BIAS].bytes > 0;
+    return call->t->buffers[of(call, OPERAND_W_BIAS)].bytes > 0;
 }
 
 static bool undeclared_bias(pack_call *call) {
-    call->weights.bias = call->t->buffers[OPERAND_W].data;
-    return !call->t->shapes[OPERAND_W_BIAS].present;
+    call->weights.bias = call->t->buffers[of(call, OPERAND_W)].data;
+    return !call->t->shapes[of(call, OPERAND_W_BIAS)].present;
 }
 
 static bool no_room(pack_call *call) {
@@ -330,6 +364,17 @@ static bool expert_beyond(pack_call *call) {
     return true;
 }
 
+static bool negative_which(pack_call *call) {
+    call->which = -1;
+    return true;
+}
+
+static bool backwards(pack_call *call) {
+    call->first = call->last;
+    call->last = 0;
+    return call->first > 0;
+}
+
 static const struct {
     const char *what;
     spoil_pack *spoil;
@@ -346,48 +391,55 @@ static const struct {
     {"which = 1 for an op with one weight tensor", wrong_which},
     {"first = -1", negative_expert},
     {"last beyond the experts there are", expert_beyond},
+    {"which = -1", negative_which},
+    {"first behind last", backwards},
 };
 
-static bool pack_refuses(trial *t, const pack_call *call, const char *what,
+static bool pack_refuses(trial *t, int32_t which, const pack_call *call, const char *what,
                          check_failure *failure) {
-    const guarded *g = &t->buffers[OPERAND_PACKED];
+    const guarded *g = &t->buffers[OPERAND_PACKED + which];
     trial_enter(t);
     armq_status status = t->provider->pack(&t->c.desc, call->which, call->first, call->last,
                                            &call->weights, call->packed);
     trial_leave(t);
     if (status == ARMQ_OK) {
-        failure_set(failure, "pack accepts %s", what);
+        failure_set(failure, "pack of tensor %d accepts %s", (int)which, what);
         return false;
     }
-    if (!t->packed[0] || memcmp(t->packed[0], g->data, g->bytes) == 0)
+    if (!t->packed[which] || memcmp(t->packed[which], g->data, g->bytes) == 0)
         return true;
-    failure_set(failure, "pack refuses %s, but only after writing the packed weights", what);
+    failure_set(failure, "pack of tensor %d refuses %s, but only after writing the packed weights",
+                (int)which, what);
     return false;
 }
 
-static bool all_packs(trial *t, check_failure *failure) {
+static bool all_packs(trial *t, int32_t which, check_failure *failure) {
     for (size_t i = 0; i < sizeof packs / sizeof packs[0]; i++) {
         pack_call call = {
             .t = t,
-            .weights = t->weights[0],
+            .weights = t->weights[which],
+            .which = which,
             .last = armq_op_is_moe(t->c.desc.op) ? t->c.desc.experts : 1,
-            .packed = t->buffers[OPERAND_PACKED].data,
+            .packed = t->buffers[OPERAND_PACKED + which].data,
         };
-        if (packs[i].spoil(&call) && !pack_refuses(t, &call, packs[i].what, failure))
+        if (packs[i].spoil(&call) && !pack_refuses(t, which, &call, packs[i].what, failure))
             return false;
     }
     return true;
 }
 
 bool arguments_of_pack(trial *t, check_failure *failure) {
-    /* Without weights there is nothing to pack, and nothing to get wrong. */
-    if (t->c.desc.format == ARMQ_WEIGHT_NONE || t->buffers[OPERAND_PACKED].bytes == 0 ||
-        t->buffers[OPERAND_W].bytes == 0)
-        return true;
     bool hidden = !(t->support.claims & ARMQ_CLAIM_READS_AFTER_PACK);
     for (int id = OPERAND_W; id <= OPERAND_W2_BIAS && hidden; id++)
         guard_hide(&t->buffers[id], false);
-    bool ok = all_packs(t, failure);
+    bool ok = true;
+    for (int32_t which = 0; which < 2 && ok; which++) {
+        /* Without weights there is nothing to pack, and nothing to get wrong. */
+        operand_id w = which == 0 ? OPERAND_W : OPERAND_W2;
+        if (t->c.desc.format != ARMQ_WEIGHT_NONE && t->buffers[w].bytes > 0 &&
+            t->buffers[OPERAND_PACKED + which].bytes > 0)
+            ok = all_packs(t, which, failure);
+    }
     for (int id = OPERAND_W; id <= OPERAND_W2_BIAS && hidden; id++)
         guard_hide(&t->buffers[id], true);
     return ok;
