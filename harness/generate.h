@@ -16,7 +16,9 @@
  * Activation and MoE: gates cover the curved range of silu and gelu (of the op, few are below -3,
  * where both vanish); with swigluoai a quarter of
  * them, and of |up|, is beyond the clamp. Router weights all differ and sum to about 1 per token;
- * those that multiply the input (router=input) are powers of two, so that no new ties arise. */
+ * those that multiply an input that is quantised (router=input) are powers of two, so that no new
+ * ties arise, but in data=extremes, whose rows are +-1 times a number. A weight of data=extremes is
+ * 0, another below it; those of skipped slots are NaN. */
 #ifndef ARMQ_HARNESS_GENERATE_H
 #define ARMQ_HARNESS_GENERATE_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which experts a token goes to, and with which weights. A token's row depends on the seed and its
  * number alone. */
+#include <string.h>
+
 #include "harness/generate_internal.h"
 
 /* Experts in a token differ within so many slots; enough for every model, and linear in top_k. */
@@ -152,17 +154,39 @@ static float power_of_two_above(int64_t value) {
     return power;
 }
 
+/* A slot of no weight, while another has some; one below zero. On the input, where rows of equal
+ * numbers have no ties whatever they are times, also weights that no product with is exact. */
+static float extreme_weight(float weight, bool exact, float jitter, int64_t token, int64_t slot) {
+    weight = exact ? weight * jitter : weight;
+    if (token % 4 == 2 && slot == 1)
+        return 0.0f;
+    return token % 4 == 1 && slot == 0 ? -weight : weight;
+}
+
+/* Nothing of a slot that is skipped counts. */
+static void spoil_skipped(const armq_case *c, int64_t token, float *weights) {
+    static const uint32_t quiet_nan = 0x7fc00001;
+    int32_t ids[DISTINCT_SLOTS];
+    generate_ids(c, token, ids);
+    for (int64_t slot = 0; slot < c->desc.top_k; slot++)
+        if (ids[slot] < 0)
+            memcpy(&weights[slot], &quiet_nan, sizeof quiet_nan);
+}
+
 void generate_router_weights(const armq_case *c, int64_t token, float *weights) {
     uint64_t key = random_row_key(c, OPERAND_TOPK_WEIGHTS, -1);
     int64_t top_k = c->desc.top_k;
-    bool exact = (c->desc.uses & ARMQ_USES_WEIGHT_ON_INPUT) != 0;
+    bool exact =
+        c->desc.uses & ARMQ_USES_WEIGHT_ON_INPUT && c->desc.dialect.quant != ARMQ_QUANT_NONE;
     float divisor = mean_level * (float)top_k, exact_divisor = power_of_two_above(2 * top_k);
     for (int64_t slot = 0; slot < top_k; slot++) {
         int64_t level = (2 - token % 3 + slot) % 3, index = token * top_k + slot;
         weights[slot] = exact ? exact_levels[level] / exact_divisor
                               : slot_levels[level] * random_jitter(key, index) / divisor;
-        /* A slot of no weight, while another has some. */
-        if (c->data == DATA_EXTREMES && token % 4 == 2 && slot == 1)
-            weights[slot] = 0.0f;
+        if (c->data == DATA_EXTREMES)
+            weights[slot] =
+                extreme_weight(weights[slot], exact, random_jitter(key, index), token, slot);
     }
+    if (c->routing == ROUTING_SKIP && top_k <= DISTINCT_SLOTS)
+        spoil_skipped(c, token, weights);
 }

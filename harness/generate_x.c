@@ -221,6 +221,9 @@ static void fill_ordinary(x_row *r) {
 
 /* --- Ties ------------------------------------------------------------------------------------- */
 
+/* Plus 0.5 it is 1 in f32, so that adding and truncating rounds it up. */
+static const float below_half = 0x1.fffffep-2f;
+
 /* Half-integers between the extremes, which are of at least 124; then all times unit. */
 static void fill_half_integers(x_row *r, float unit) {
     for (int64_t j = 0; j < r->length; j++) {
@@ -228,6 +231,8 @@ static void fill_half_integers(x_row *r, float unit) {
         int32_t size = (int32_t)((bits >> 8) % 123);
         float value = (float)(j == r->length - 1 ? 64 + size % 59 : size);
         value += (bits & 3) == 0 ? 0.0f : 0.5f;
+        if ((bits >> 3 & 15) == 0 && j < r->length - 1)
+            value = rounded(r->dtype, below_half);
         put(r, j, ((bits >> 2) & 1 ? -value : value) * unit);
     }
     r->high *= unit;
@@ -388,6 +393,14 @@ static void fill_one_huge(x_row *r) {
     put(r, place, r->high);
 }
 
+/* Finite, as is its range, but neither its squares nor their sum, nor the sum of the row. */
+static void fill_large(x_row *r) {
+    if (is_baseline(r) || is_moe(r))
+        fill_all_high(r);
+    else
+        fill_sized(r, row_size(r) * (has_f16_range(r) ? 0x1p13f : 0x1p124f));
+}
+
 static void fill_zero(x_row *r) { fill_constant(r, 0.0f); }
 static void fill_minus_zero(x_row *r) { fill_constant(r, -0.0f); }
 
@@ -502,7 +515,7 @@ enum { CYCLE_MAX = 8 };
 static row_filler *const cycles[DATA_KIND_COUNT][CYCLE_MAX] = {
     [DATA_NORMAL] = {fill_ordinary},
     [DATA_TIES] = {fill_ties},
-    [DATA_EXTREMES] = {fill_all_high, fill_all_low, fill_alternating, fill_one_huge},
+    [DATA_EXTREMES] = {fill_all_high, fill_all_low, fill_alternating, fill_one_huge, fill_large},
     [DATA_OUTLIERS] = {fill_outliers},
     [DATA_ZERO_ROWS] = {fill_zero, fill_ordinary, fill_ordinary, fill_minus_zero, fill_ordinary,
                         fill_vanishing, fill_ordinary},

@@ -18,7 +18,7 @@ static const struct {
     {DATA_TIES, 0},       {DATA_EXTREMES, 0},   {DATA_ZERO_ROWS, 0},  {DATA_SUBNORMALS, 0},
     {DATA_EXTREMES, 3},   {DATA_SUBNORMALS, 4}, {DATA_OUTLIERS, 0},   {DATA_ZERO_ROWS, 3},
     {DATA_TIES, 1},       {DATA_EXTREMES, 1},   {DATA_SUBNORMALS, 2}, {DATA_ZERO_ROWS, 5},
-    {DATA_SUBNORMALS, 3}, {DATA_EXTREMES, 2},   {DATA_TIES, 2},
+    {DATA_SUBNORMALS, 3}, {DATA_EXTREMES, 2},   {DATA_TIES, 2},       {DATA_EXTREMES, 4},
 };
 enum { DIRECTED = sizeof directed / sizeof directed[0], AT_LEAST = 4, EDGE_TOKENS = 5 };
 
