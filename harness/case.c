@@ -105,6 +105,8 @@ static const struct {
     [CACHES_MACHINE] = {"machine", 0, 0, 0},
     [CACHES_NONE] = {"none", 0, 0, 0},
     [CACHES_SMALL] = {"small", 1 << 10, 16 << 10, 64 << 10},
+    [CACHES_HUGE] = {"huge", INT64_C(1) << 32, INT64_C(1) << 40, INT64_C(1) << 44},
+    [CACHES_PARTLY] = {"partly", 0, 16 << 10, 0},
 };
 
 const char *caches_kind_name(caches_kind caches) {

@@ -16,7 +16,8 @@ typedef enum {
     DATA_NORMAL = 0, /* tie-free, everything distinct: the default */
     DATA_TIES = 1, /* half-integers with amax 127 (symmetric) or a range of 255 (asymmetric): exact
                       formulas; numbers that lie beside a tie; ties of the rounding to bf16 */
-    DATA_EXTREMES = 2,  /* edges of the integer contract: all -128/127, alternating signs */
+    DATA_EXTREMES = 2,  /* edges of the integer contract: all -128/127, alternating signs; the
+                           largest rows; router weights of 0 and below */
     DATA_OUTLIERS = 3,  /* a few channels tens of times larger, as real LLM activations have them */
     DATA_ZERO_ROWS = 4, /* rows of zeros, minus zeros and rows below 2^-120 between ordinary rows */
     DATA_SUBNORMALS = 5, /* rows of subnormal and tiny values between ordinary rows */
@@ -54,7 +55,9 @@ typedef enum {
     CACHES_MACHINE = 0, /* those of the machine; fixed under emulation: the default */
     CACHES_NONE = 1,    /* all 0, unknown */
     CACHES_SMALL = 2,   /* so small that little shapes need several blocks along K and along rows */
-    CACHES_KIND_COUNT = 3
+    CACHES_HUGE = 3,    /* beyond 32 bits */
+    CACHES_PARTLY = 4,  /* the second level alone is known */
+    CACHES_KIND_COUNT = 5
 } caches_kind;
 
 const char *caches_kind_name(caches_kind caches);
@@ -80,7 +83,7 @@ typedef struct {
 const char *case_text(const armq_case *c, char text[CASE_TEXT_MAX]);
 
 /* Fills what depends on the machine. features: armq_features(); caches in bytes, 0 = unknown; they
- * give way to the case's own (caches=none, small). */
+ * give way to the case's own (caches=none, small, huge, partly). */
 void case_bind(armq_case *c, uint64_t features, int64_t l1, int64_t l2, int64_t llc,
                int32_t max_threads);
 

@@ -529,9 +529,11 @@ const case_key case_keys[KEY_COUNT] = {
     {"memory", ALL, NAMED(memory), FIXED("plain"), .allowed = "plain, sparse",
      .help = "sparse: large tensors are reserved address space, zero (ids: -1) but for a few rows, "
              "channels, experts and slots; only the check overflow is run"},
-    {"caches", ALL, NAMED(caches), FIXED("machine"), .allowed = "machine, none, small",
+    {"caches", ALL, NAMED(caches), FIXED("machine"),
+     .allowed = "machine, none, small, huge, partly",
      .help = "cache sizes that the provider is told: none = unknown, small = 1 and 16 KiB, so that "
-             "small shapes need several blocks"},
+             "small shapes need several blocks, huge = 4 GiB and more, partly = the second level "
+             "alone is known"},
     {"threads", ALL, .parse = parse_threads, .print = print_threads, .min = 1, .max = 1024,
      .allowed = "integer", FIXED("1"), .help = "logical threads of the base run"},
     {"data", ALL, NAMED(data), FIXED("normal"),

@@ -112,7 +112,7 @@ static void test_text_round_trip(void **state) {
         "vllm-w4a8 x_pad=0,5 data=normal,ties,extremes,outliers,zero_rows,subnormals,poison",
         "quantize tokens=1 k=33 in=f32,bf16,f16 "
         "dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8,vllm-w4a8 "
-        "q_rounding=even,away caches=machine,none,small",
+        "q_rounding=even,away caches=machine,none,small,huge,partly",
         "linear_w8a8 tokens=5 n=3 k=64 in=f32,bf16 bias=0,1 "
         "dialect=sglang-w8a8,vllm-w8a8,kleidi-w8a8 "
         "q_rounding=even,away round_first=0,1 data=normal,bad_scales",
@@ -334,7 +334,8 @@ static void test_caches(void **state) {
     case_bind(&c, 7, 100, 200, 300, 4);
     assert_true(c.desc.l1 == 1024 && c.desc.l2 == 16384 && c.desc.llc == 65536);
     assert_string_equal(case_text(&c, text), "gemm_s8s8s32 tokens=1 n=2 k=3 caches=small seed=1");
-    refused("gemm_s8s8s32 tokens=1 n=2 k=3 caches=big", 38, "allowed are machine, none, small");
+    refused("gemm_s8s8s32 tokens=1 n=2 k=3 caches=big", 38,
+            "allowed are machine, none, small, huge, partly");
 }
 
 static void test_macs_and_samples(void **state) {

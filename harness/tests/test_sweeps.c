@@ -107,16 +107,20 @@ static void test_ci_covers(void **state) {
 /* What a kernel may do only beyond some size, and what only another description shows. */
 typedef struct {
     unsigned caches;
-    bool many_rows, one_expert, many_channels, long_k, long_stride, threads[8], both[2], away_first,
-        even_first;
+    bool many_rows, one_expert, many_slots, many_experts, many_groups, many_threads, many_channels,
+        long_k, long_stride, threads[8], both[2], away_first, even_first;
 } thresholds;
 
 static void take_thresholds(thresholds *o, const armq_case *c) {
     const armq_desc *d = &c->desc;
     bool moe = armq_op_is_moe(d->op), linear = armq_op_is_linear(d->op);
     o->caches |= 1u << c->caches;
-    o->many_rows |= d->tokens > 256;
-    o->one_expert |= moe && d->tokens > 256 && c->routing == ROUTING_ONE;
+    o->many_rows |= d->tokens > 1024;
+    o->many_slots |= d->top_k > 32;
+    o->many_experts |= d->experts > 512;
+    o->many_groups |= d->group_size > 0 && d->k / d->group_size > 256;
+    o->many_threads |= c->threads > 128;
+    o->one_expert |= moe && d->tokens > 1024 && c->routing == ROUTING_ONE;
     o->many_channels |= d->n > 1024 || d->hidden > 1024;
     o->long_k |= d->k > 4096 || (armq_op_is_bf16(d->op) && d->k > 2048) || d->intermediate > 2048;
     o->long_stride |= c->y_pad > 2 * (moe ? d->hidden : linear ? d->n : 31);
@@ -146,7 +150,10 @@ static void test_ci_thresholds(void **state) {
                 take_thresholds(&at_edge, &edge.items[j]);
         bool moe = armq_op_is_moe(ops[i]);
         bool channels = ops[i] != ARMQ_OP_QUANTIZE && ops[i] != ARMQ_OP_ACTIVATION;
-        assert_int_equal(o.caches, 7);
+        bool groups = ops[i] == ARMQ_OP_GEMM_S8S4S32 || ops[i] == ARMQ_OP_LINEAR_W4A8;
+        assert_int_equal(o.caches, (1u << CACHES_KIND_COUNT) - 1);
+        assert_true(o.many_threads && (!groups || o.many_groups));
+        assert_true(!moe || (o.many_slots && o.many_experts));
         assert_true(at_edge.caches & 1u << CACHES_SMALL);
         assert_true(o.many_rows && o.long_k && o.long_stride);
         assert_true(!channels || (o.many_channels && at_edge.caches == 7));
