@@ -84,7 +84,7 @@ void fault_memory_run(const armq_desc *desc, const armq_support *support, const 
 /* --- pack --------------------------------------------------------------------------------------
  */
 
-static size_t weight_row_bytes(const armq_desc *desc, int32_t which) {
+size_t fault_weight_row_bytes(const armq_desc *desc, int32_t which) {
     size_t k = (size_t)armq_weight_k(desc, which);
     switch (desc->format) {
     case ARMQ_WEIGHT_S4_LOW:
@@ -104,7 +104,7 @@ void fault_memory_pack(const armq_desc *desc, int32_t which, int64_t experts,
     size_t groups = desc->group_size > 0
                         ? (size_t)(armq_weight_k(desc, which) / desc->group_size) * channels
                         : channels;
-    buffer w = {weights->w, channels * weight_row_bytes(desc, which)};
+    buffer w = {weights->w, channels * fault_weight_row_bytes(desc, which)};
     buffer scales = {weights->scales, groups * armq_dtype_bytes(desc->scale_dtype)};
     buffer zeros = {weights->zero_points, groups};
     buffer bias = {weights->bias, channels * armq_dtype_bytes(desc->bias_dtype)};

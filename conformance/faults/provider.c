@@ -10,6 +10,7 @@
 #include "conformance/faults/fault.h"
 #include "conformance/providers.h"
 #include "kernels/api/describe.h"
+#include "kernels/api/names.h"
 
 int armq_fault = FAULT_none;
 
@@ -35,8 +36,18 @@ __attribute__((constructor)) static void select_fault(void) {
     FAULT_DO(rounding_at_load, fesetround(FE_UPWARD));
 }
 
+/* Blocks by the caches, in 32 bits or from those that are known. */
+static void choose_blocks(const armq_desc *desc) {
+    FAULT_DO(caches_in_int32, if (desc->l2 > 0 && (int32_t)desc->l2 <= 0) abort());
+    FAULT_DO(caches_all_or_none, if (desc->l2 > 0 && desc->l1 == 0) abort());
+}
+
 static armq_status query(const armq_desc *desc, armq_support *support) {
+    FAULT_DO(answer_beyond_size, memset(support, 0, sizeof *support);
+             support->size = sizeof *support);
     armq_status status = naive_provider.query(desc, support);
+    if (status == ARMQ_OK)
+        choose_blocks(desc);
     FAULT_DO(query_accepts_anything, return status == ARMQ_INVALID_ARGUMENT ? ARMQ_OK : status);
     if (status != ARMQ_OK) {
         FAULT_DO(refuses_silently, if (support) support->reason[0] = '\0');
@@ -46,10 +57,47 @@ static armq_status query(const armq_desc *desc, armq_support *support) {
     return status;
 }
 
+/* Where w13, or w, was packed; room for it is behind each expert's. */
+static const void **packed_address(const armq_desc *desc, const void *packed) {
+    size_t bytes = naive_packed_bytes(desc, 0);
+    return (const void **)((uintptr_t)packed + bytes - sizeof(void *));
+}
+
+static const void *packed_at; /* the latest w13, or w */
+
+/* Of a range, what it is to the caller, or what a kernel might think it is. */
+static armq_status pack_range(const armq_desc *desc, int32_t which, int64_t first, int64_t last,
+                              const armq_weights *weights, void *packed) {
+    armq_weights all = *weights;
+    size_t stride = naive_packed_bytes(desc, which);
+    size_t w = (size_t)(first * armq_weight_n(desc, which)) * fault_weight_row_bytes(desc, which);
+    bool whole = first == 0 && last == desc->experts;
+    FAULT_DO(pack_whole_only, if (!whole) return ARMQ_UNSUPPORTED);
+    FAULT_DO(pack_reads_from_first, all.w = all.w ? (const uint8_t *)all.w + w : NULL);
+    FAULT_DO(pack_writes_from_first, packed = (uint8_t *)packed + (size_t)first * stride);
+    FAULT_DO(pack_clears_all, memset(packed, 0, (size_t)desc->experts * stride));
+    FAULT_DO(pack_w13_first, if (which == 1 && !packed_at) return ARMQ_OK);
+    packed_at = which == 0 ? packed : NULL;
+    return naive_provider.pack(desc, which, first, last, whole ? weights : &all, packed);
+}
+
 static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int64_t last,
                         const armq_weights *weights, void *packed) {
-    armq_status status = naive_provider.pack(desc, which, first, last, weights, packed);
+    armq_support support = {.size = sizeof support};
+    armq_status status = naive_provider.query(desc, &support);
+    if (status == ARMQ_OK)
+        status = armq_weights_check(desc, which, first, last, weights, packed);
+    if (status == ARMQ_OK)
+        status = armq_op_is_moe(desc->op)
+                     ? pack_range(desc, which, first, last, weights, packed)
+                     : naive_provider.pack(desc, which, first, last, weights, packed);
+    packed_at = which == 0 && status == ARMQ_OK ? packed : packed_at;
+    FAULT_DO(packed_where_it_was, if (status == ARMQ_OK && which == 0 && last > first)
+                                      memcpy(packed_address(desc, packed), &packed, sizeof packed));
     FAULT_DO(pack_accepts_anything, return ARMQ_OK);
+    FAULT_DO(pack_w2_unchecked, return which == 1 ? ARMQ_OK : status);
+    FAULT_DO(pack_which_unsigned, return which < 0 ? ARMQ_OK : status);
+    FAULT_DO(pack_backwards, return first > last ? ARMQ_OK : status);
     if (status == ARMQ_OK)
         fault_memory_pack(desc, which, last - first, weights, packed);
     return status;
@@ -73,7 +121,12 @@ static armq_status run_sdot(const armq_desc *desc, const void *plan, const armq_
 
 typedef armq_status (*run_function)(const armq_desc *, const void *, const armq_args *);
 
+static armq_status run_planned(const armq_desc *, const void *, const armq_args *);
+static armq_status run_where_packed(const armq_desc *, const void *, const armq_args *);
+
 static run_function run_of(void) {
+    FAULT_DO(plan_keeps_desc, return run_planned);
+    FAULT_DO(packed_where_it_was, return run_where_packed);
     FAULT_DO(rounding_left_changed, return run_rounding);
 #ifdef __aarch64__
     FAULT_DO(clobbers_x19, return fault_run_x19);
@@ -87,6 +140,27 @@ static run_function run_of(void) {
     return fault_run;
 }
 
+/* A plan that is the description it was made from. */
+static armq_status prepare(const armq_desc *desc, const void *const packed[2], void **plan) {
+    (void)packed;
+    *plan = (void *)(uintptr_t)desc;
+    return ARMQ_OK;
+}
+
+static void release(void *plan) { (void)plan; }
+
+static armq_status run_planned(const armq_desc *desc, const void *plan, const armq_args *args) {
+    return fault_run(plan ? plan : desc, plan, args);
+}
+
+static armq_status run_where_packed(const armq_desc *desc, const void *plan,
+                                    const armq_args *args) {
+    armq_args with = *args;
+    if (with.packed[0] && args->packed[0])
+        memcpy(&with.packed[0], packed_address(desc, args->packed[0]), sizeof(void *));
+    return fault_run(desc, plan, &with);
+}
+
 const armq_provider *armq_provider_get(void) {
     static armq_provider provider;
     if (armq_fault < 0) {
@@ -98,6 +172,7 @@ const armq_provider *armq_provider_get(void) {
     provider.name = "faulty";
     provider.query = query;
     provider.pack = pack;
+    FAULT_DO(plan_keeps_desc, provider.prepare = prepare; provider.release = release);
     provider.run = run_of();
     return &provider;
 }

@@ -8,6 +8,7 @@
 /* Reads and writes beyond a buffer, or to one that is not to be written, after a call of run (or of
  * pack) that was right. */
 void fault_memory_run(const armq_desc *desc, const armq_support *support, const armq_args *args);
+size_t fault_weight_row_bytes(const armq_desc *desc, int32_t which);
 void fault_memory_pack(const armq_desc *desc, int32_t which, int64_t experts,
                        const armq_weights *weights, void *packed);
 

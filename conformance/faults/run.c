@@ -73,6 +73,7 @@ static void run_row(void *arg, int64_t row, int32_t thread) {
 static int64_t shared_out(int64_t rows, int32_t n) {
     FAULT_DO(threads_round_down, return rows / n * n);
     FAULT_DO(threads_last_missing, return n > 1 ? rows - rows / n : rows);
+    FAULT_DO(threads_at_most_64, return n > 64 ? rows - rows / 3 : rows);
     FAULT_DO(threads_none_for_many, return n > rows ? 0 : rows);
     return rows;
 }
@@ -83,6 +84,8 @@ static void run_rows(void *ctx, int64_t jobs, void (*f)(void *, int64_t, int32_t
     shim->arg = arg;
     FAULT_DO(call_in_global, global_shim = *shim);
     jobs = shared_out(jobs, shim->threads ? shim->threads->n : 1);
+    FAULT_DO(null_threads_as_most,
+             jobs = shim->threads ? jobs : jobs / shim->call.desc->max_threads);
     if (shim->threads)
         shim->threads->run(shim->threads->ctx, jobs, run_row, shim);
     else
@@ -128,6 +131,21 @@ static bool overlaps(const armq_desc *desc, const armq_args *args) {
     return args && args->x == args->y && desc->tokens > 0;
 }
 
+/* Not at the same address. */
+static bool overlaps_apart(const armq_desc *desc, const armq_args *args) {
+    if (!args || !args->x || !args->y || desc->tokens == 0 || args->x == args->y)
+        return false;
+    uintptr_t x = (uintptr_t)args->x, y = (uintptr_t)args->y;
+    uintptr_t apart = x < y ? y - x : x - y;
+    size_t first = x < y ? (size_t)armq_x_row(desc) * armq_dtype_bytes(desc->in)
+                         : (size_t)armq_y_row(desc) * armq_dtype_bytes(desc->out);
+    return apart < first;
+}
+
+static bool has_negative_stride(const armq_args *args) {
+    return args && (args->x_stride < 0 || args->y_stride < 0);
+}
+
 armq_status fault_run(const armq_desc *desc, const void *plan, const armq_args *args) {
     armq_support support = {.size = sizeof support};
     armq_status status = naive_provider.query(desc, &support);
@@ -135,6 +153,9 @@ armq_status fault_run(const armq_desc *desc, const void *plan, const armq_args *
         status = armq_args_check(desc, &support, args);
     FAULT_DO(accepts_anything,
              return status == ARMQ_OK ? naive_provider.run(desc, plan, args) : ARMQ_OK);
+    FAULT_DO(overlap_by_address,
+             if (status != ARMQ_OK && overlaps_apart(desc, args)) return ARMQ_OK);
+    FAULT_DO(stride_unsigned, if (status != ARMQ_OK && has_negative_stride(args)) return ARMQ_OK);
     FAULT_DO(accepts_overlap, if (status != ARMQ_OK && overlaps(desc, args)) return ARMQ_OK);
     if (status != ARMQ_OK)
         return status;

@@ -44,6 +44,21 @@ int64_t wrong_dot_f32(const int8_t *q, int32_t zero, const int8_t *w, int64_t k)
     return (int64_t)sum;
 }
 
+float wrong_correction(int64_t sum, naive_row x, const int8_t *w, int64_t k, float scale) {
+    int64_t of_w = 0;
+    for (int64_t i = 0; i < k; i++)
+        of_w += w[i];
+    float factor = x.scale * scale;
+    return (float)(sum + x.zero * of_w) * factor - (float)x.zero * ((float)of_w * factor);
+}
+
+bool wrong_is_finite(const naive_values *x) {
+    float sum = 0.0f;
+    for (int64_t i = 0; i < x->count; i++)
+        sum += fabsf(naive_load(x, i));
+    return sum < INFINITY;
+}
+
 float wrong_scales_along_k(const int8_t *q, int32_t zero, const int8_t *w, int64_t k,
                            const float *scales, int64_t n) {
     float sum = 0.0f;

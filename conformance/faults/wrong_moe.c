@@ -60,6 +60,22 @@ void wrong_add_unused(const naive_call *call, float *sum) {
     }
 }
 
+armq_desc wrong_preset(const armq_desc *desc) {
+    armq_desc d = *desc;
+    armq_dtype round = d.op == ARMQ_OP_MOE_W4A8 ? d.dialect.work : ARMQ_DTYPE_F32;
+    d.dialect.y13_round = d.dialect.y2_round = d.dialect.combine_round = round;
+    d.dialect.activation_round = round;
+    return d;
+}
+
+void wrong_add_skipped(const naive_call *call, int64_t token, float *sum) {
+    const int64_t top_k = call->desc->top_k;
+    for (int64_t slot = 0; slot < top_k && call->args->topk_weights; slot++)
+        for (int64_t i = 0;
+             i < call->desc->hidden && call->args->topk_ids[token * top_k + slot] < 0; i++)
+            sum[i] += 0.0f * call->args->topk_weights[token * top_k + slot];
+}
+
 void wrong_expert(const naive_call *call, int32_t which, int64_t expert, naive_packed *found) {
     const uint8_t *packed = call->args->packed[which];
     size_t stride = naive_packed_bytes(call->desc, which), offset = (size_t)expert * stride;

@@ -32,7 +32,11 @@ static float at_least(float x, float limit) { return x < limit ? limit : x; }
 static float swigluoai(const armq_dialect *dialect, float gate, float up) {
     armq_dtype r = FAULT(swiglu_not_rounded, ARMQ_DTYPE_F32, dialect->activation_round);
     float limit = FAULT(limit_ignored, 7.0f, dialect->limit);
+    FAULT_DO(limit_0_is_none, limit = limit == 0.0f ? INFINITY : limit);
+    FAULT_DO(limit_to_bf16, limit = naive_round(ARMQ_DTYPE_BF16, limit));
     float alpha = FAULT(alpha_ignored, 1.702f, FAULT(alpha_short, 1.7f, dialect->alpha));
+    FAULT_DO(alpha_0_is_usual, alpha = alpha == 0.0f ? 1.702f : alpha);
+    FAULT_DO(alpha_to_bf16, alpha = naive_round(ARMQ_DTYPE_BF16, alpha));
     float g = naive_round(r, FAULT(clamp_gate_missing, gate, at_most(gate, limit)));
     float u = naive_round(r, at_least(at_most(up, limit), -limit));
     FAULT_DO(clamp_gate_below, g = at_least(g, -limit));

@@ -88,6 +88,7 @@ static inline float widen(uint16_t bits) {
 float naive_dot_bf16(const uint16_t *x, const uint16_t *w, int64_t k) {
     float sum = 0.0f;
     FAULT_DO(sum_in_bf16, return wrong_dot_in_bf16(x, w, k));
+    FAULT_DO(k_16384, k = k < 16384 ? k : 16384);
     FAULT_DO(k_tail_2, k -= k % 2);
     FAULT_DO(k_tail_4, k -= k % 4);
     FAULT_DO(k_tail_8, k -= k % 8);
@@ -113,6 +114,7 @@ float naive_dequantized(const naive_packed *packed, const int8_t *q, naive_row x
     const int8_t *w = (const int8_t *)packed->w + row;
     int64_t sum = naive_dot_s8(q, x.zero, w, packed->k);
     FAULT_DO(row_sum_short, sum += (int64_t)x.zero * w[packed->k - 1]);
+    FAULT_DO(zero_row_sum_in_f32, return wrong_correction(sum, x, w, packed->k, packed->scales[n]));
     FAULT_DO(scale_along_k,
              return wrong_scales_along_k(q, x.zero, w, packed->k, packed->scales, packed->n) *
                     x.scale);
@@ -150,6 +152,7 @@ float naive_add_bias(float y, const naive_packed *packed, int64_t n) {
 }
 
 void naive_store(const armq_desc *desc, void *y_row, int64_t n, float y) {
+    FAULT_DO(columns_8192, n = n < 8192 ? n : 0);
     FAULT_DO(output_accumulates, y += (float)armq_load(desc->out, y_row, n));
     FAULT_DO(output_zero_unwritten, if (y == 0.0f) return );
     FAULT_DO(output_through_bf16, y = naive_round(ARMQ_DTYPE_BF16, y));

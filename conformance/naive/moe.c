@@ -46,6 +46,10 @@ static moe_scratch divide(const armq_desc *desc, void *scratch) {
 static int64_t expert_of(const naive_call *call, int64_t token, int64_t slot) {
     int64_t at = token * call->desc->top_k + slot;
     FAULT_DO(offset_ids, at = (int64_t)(uint32_t)at);
+    FAULT_DO(id_in_uint8, if (call->args->topk_ids[at] >= 0) return call->args->topk_ids[at] & 255);
+    FAULT_DO(id_in_int8, if (call->args->topk_ids[at] >= 0) return call->args->topk_ids[at] & 127);
+    FAULT_DO(id_in_9_bits,
+             if (call->args->topk_ids[at] >= 0) return call->args->topk_ids[at] & 511);
     FAULT_DO(id_minus_1_is_0, return call->args->topk_ids[at] < 0 ? 0 : call->args->topk_ids[at]);
     FAULT_DO(id_too_high_accepted, return call->args->topk_ids[at] % call->desc->experts);
     return call->args->topk_ids[at];
@@ -88,6 +92,10 @@ bool naive_slot_runs(const naive_call *call, int64_t token, int64_t slot) {
     FAULT_DO(route_without_first, return expert > 0);
     FAULT_DO(route_in_fours,
              return expert >= 0 && expert < (experts < 4 ? experts : experts / 4 * 4));
+    FAULT_DO(route_8_slots, return slot < 8 && expert >= 0);
+    FAULT_DO(route_32_slots, return slot < 32 && expert >= 0);
+    FAULT_DO(router_negative_skipped,
+             return expert >= 0 && !(naive_router_weight(call, token, slot) < 0.0f));
     FAULT_DO(route_first_slot_only, return slot == 0 && expert >= 0);
     FAULT_DO(route_slot_0_dropped, return slot > 0 && expert >= 0);
     FAULT_DO(route_last_slot_dropped,
@@ -106,8 +114,10 @@ bool naive_slot_runs(const naive_call *call, int64_t token, int64_t slot) {
 static bool is_before(const naive_call *call, int64_t token, int64_t a, int64_t b) {
     if (call->desc->dialect.combine_order == ARMQ_COMBINE_EXPERT_ORDER) {
         int64_t of_a = expert_of(call, token, a), of_b = expert_of(call, token, b);
+        FAULT_DO(combine_descending, return of_a != of_b ? of_a > of_b : a < b);
         if (of_a != of_b)
             return of_a < of_b;
+        FAULT_DO(combine_repeated_backwards, return a > b);
     }
     return a < b;
 }
@@ -207,6 +217,10 @@ void naive_gather(const naive_call *call, int64_t token, int64_t slot, float *x)
     FAULT_DO(work_after_range, row.work = ARMQ_DTYPE_F32);
     bool weighted = weight_is_on_input(call);
     float weight = weighted ? naive_router_weight(call, token, slot) : 1.0f;
+    FAULT_DO(input_weight_to_bf16, weight = naive_round(ARMQ_DTYPE_BF16, weight));
+    FAULT_DO(input_not_rounded,
+             for (int64_t i = 0; i < row.count; i++) x[i] = naive_load(&row, i) * weight;
+             return );
     for (int64_t i = 0; i < row.count; i++)
         x[i] = weighted ? naive_round(row.work, naive_load(&row, i) * weight) : naive_load(&row, i);
 }
@@ -243,6 +257,9 @@ void naive_combine(const naive_call *call, int64_t token, int64_t slot, const fl
 
 void naive_moe(const naive_call *call, int64_t token, void *scratch) {
     const armq_desc *desc = call->desc;
+    FAULT_STEP(naive_call with; armq_desc of_preset);
+    FAULT_DO(roundings_of_preset, of_preset = wrong_preset(desc); with = *call;
+             with.desc = desc = &of_preset; call = &with);
     moe_scratch s = divide(desc, scratch);
     naive_values x = naive_x_row(call, token);
     if (!naive_is_finite(&x) && !FAULT(nan_times_0_is_0, wrong_has_no_weight(call, token), false)) {
@@ -262,6 +279,7 @@ void naive_moe(const naive_call *call, int64_t token, void *scratch) {
         naive_down(call, expert, s.h, s.operand, s.y2);
         naive_combine(call, token, slot, s.y2, s.sum);
     }
+    FAULT_DO(skipped_times_0, wrong_add_skipped(call, token, s.sum));
     FAULT_DO(poison_of_unused, wrong_add_unused(call, s.sum));
     int64_t end = FAULT(n_tail_8, desc->hidden - desc->hidden % 8, desc->hidden);
     for (int64_t i = 0; i < end; i++)

@@ -96,6 +96,7 @@ static void run_row(void *arg, int64_t row, int32_t thread) {
     const row_job *job = arg;
     size_t scratch = naive_scratch_bytes(job->call.desc);
     FAULT_DO(threads_share_scratch, thread = 0);
+    FAULT_DO(rows_1024, row = row < 1024 ? row : 1023);
     job->function(&job->call, row,
                   scratch ? (uint8_t *)job->call.args->workspace + (size_t)thread * scratch : NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "conformance/faults/fault.h"
 #include "conformance/naive/naive.h"
 #include "kernels/api/describe.h"
 #include "kernels/api/names.h"
@@ -48,8 +49,12 @@ static size_t sum_bytes(const armq_desc *desc, int32_t which) {
 }
 
 size_t naive_packed_bytes(const armq_desc *desc, int32_t which) {
+    size_t more = 0;
+    FAULT_DO(pack_for_one_token, more = desc->tokens == 1 ? 4 : 0);
+    FAULT_DO(packed_where_it_was, more = sizeof(void *));
+    FAULT_DO(pack_for_threads, more = (size_t)desc->max_threads * 4);
     return weight_bytes(desc, which) + scale_bytes(desc, which) + bias_bytes(desc, which) +
-           sum_bytes(desc, which);
+           sum_bytes(desc, which) + more;
 }
 
 naive_packed naive_unpack(const armq_desc *desc, int32_t which, const void *packed) {

@@ -66,6 +66,8 @@ static float round_q(const armq_dialect *dialect, float value) {
     FAULT_DO(q_half_up, return floorf(value + 0.5f));
     FAULT_DO(q_always_even, return rintf(value));
     FAULT_DO(q_always_away, return roundf(value));
+    FAULT_DO(q_half_added, if (dialect->q_rounding ==
+                               ARMQ_ROUND_TIES_AWAY) return truncf(value + copysignf(0.5f, value)));
     FAULT_DO(q_in_bf16, value = naive_round(ARMQ_DTYPE_BF16, value));
     return dialect->q_rounding == ARMQ_ROUND_TIES_AWAY ? roundf(value) : rintf(value);
 }
@@ -147,6 +149,7 @@ static naive_row asymmetric(const armq_dialect *dialect, const naive_values *x, 
 }
 
 naive_row naive_quantize_row(const armq_dialect *dialect, const naive_values *x, int8_t *q) {
+    FAULT_DO(finite_by_sum, if (!wrong_is_finite(x)) return not_finite(x, q));
     FAULT_DO(quant_always_symmetric, return symmetric(dialect, x, q));
     return dialect->quant == ARMQ_QUANT_ASYMMETRIC ? asymmetric(dialect, x, q)
                                                    : symmetric(dialect, x, q);
