@@ -26,7 +26,7 @@ static armq_status query(const armq_desc *desc, armq_support *support) {
         answer.claims = ARMQ_CLAIM_THREAD_INVARIANT | ARMQ_CLAIM_BATCH_INVARIANT |
                         ARMQ_CLAIM_NO_ALLOC | ARMQ_CLAIM_REENTRANT;
     }
-    *support = answer;
+    memcpy(support, &answer, support->size < sizeof answer ? support->size : sizeof answer);
     return status;
 }
 

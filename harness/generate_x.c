@@ -232,7 +232,7 @@ static void fill_half_integers(x_row *r, float unit) {
         float value = (float)(j == r->length - 1 ? 64 + size % 59 : size);
         value += (bits & 3) == 0 ? 0.0f : 0.5f;
         if ((bits >> 3 & 15) == 0 && j < r->length - 1)
-            value = rounded(r->dtype, below_half);
+            value = seen(r, rounded(r->dtype, below_half));
         put(r, j, ((bits >> 2) & 1 ? -value : value) * unit);
     }
     r->high *= unit;

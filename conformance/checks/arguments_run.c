@@ -398,18 +398,19 @@ static const struct {
 static bool pack_refuses(trial *t, int32_t which, const pack_call *call, const char *what,
                          check_failure *failure) {
     const guarded *g = &t->buffers[OPERAND_PACKED + which];
+    const char *tensor = which == 0 ? "" : " for w2";
     trial_enter(t);
     armq_status status = t->provider->pack(&t->c.desc, call->which, call->first, call->last,
                                            &call->weights, call->packed);
     trial_leave(t);
     if (status == ARMQ_OK) {
-        failure_set(failure, "pack of tensor %d accepts %s", (int)which, what);
+        failure_set(failure, "pack accepts %s%s", what, tensor);
         return false;
     }
     if (!t->packed[which] || memcmp(t->packed[which], g->data, g->bytes) == 0)
         return true;
-    failure_set(failure, "pack of tensor %d refuses %s, but only after writing the packed weights",
-                (int)which, what);
+    failure_set(failure, "pack refuses %s%s, but only after writing the packed weights", what,
+                tensor);
     return false;
 }
 

@@ -397,7 +397,7 @@ static const struct {
     {"poison", MOE, .run = unused_expert_leaks, .words = "NaN in experts that no token uses"},
     {"arguments", MOE, .run = clamps_ids, .words = "run accepts an id equal to the number"},
     {"arguments", MOE, .run = takes_anything, .words = "run accepts args.size = 0"},
-    {"arguments", (MOE " activation=swigluoai"), .run = usual_clamp, .words = "halved, on or off"},
+    {"arguments", (MOE " activation=swigluoai"), .run = usual_clamp, .words = "limit "},
     {"arguments", (MOE_OF_ONE " in=f32"), .pack = packs_without_bias, .words = "w2_bias, on or"},
     {"reentrant", LINEAR, .run = keeps_state, .words = "a call in which another begins and ends"},
     {"reentrant", MOE, .run = keeps_state, .words = "a call in which another begins and ends"},
@@ -502,7 +502,8 @@ static void correct_providers_pass(void **state) {
 
 static armq_status claims_nothing(const armq_desc *d, armq_support *support) {
     armq_status status = naive_provider.query(d, support);
-    support->claims = 0;
+    if (status == ARMQ_OK)
+        support->claims = 0;
     return status;
 }
 
