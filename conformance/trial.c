@@ -415,7 +415,7 @@ void trial_spoil_packed(trial *t, bool spoiled) {
     for (int which = 0; which < 2; which++) {
         const guarded *g = &t->buffers[OPERAND_PACKED + which];
         if (t->packed[which] && spoiled)
-            memset(g->data, 0x77, g->bytes);
+            memset(g->data, TRIAL_SPOILED, g->bytes);
         else if (t->packed[which])
             memcpy(g->data, t->packed[which], g->bytes);
     }

@@ -70,7 +70,8 @@ bool trial_open(trial *t, const armq_case *c, const armq_provider *provider, cas
  * packed weights serve all of these, and may be moved. */
 bool trial_adopt_packed(trial *d, const trial *t, const char *what, check_failure *failure);
 
-/* What was packed for t becomes garbage, and itself again. */
+/* What was packed for t becomes bytes of this, and itself again. */
+enum { TRIAL_SPOILED = 0x77 };
 void trial_spoil_packed(trial *t, bool spoiled);
 
 void trial_close(trial *t);

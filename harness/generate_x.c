@@ -435,7 +435,9 @@ static void fill_subnormal(x_row *r) {
 }
 
 static void fill_tiny(x_row *r) {
-    fill_sized(r, row_size(r) * (has_f16_range(r) ? 0x1p-14f : 0x1p-100f));
+    /* Alone, as small as a range can be that counts; products with the scale would be subnormal. */
+    float size = r->c->desc.op == ARMQ_OP_QUANTIZE ? 0x1p-119f : 0x1p-100f;
+    fill_sized(r, row_size(r) * (has_f16_range(r) ? 0x1p-14f : size));
 }
 
 /* Below the floor of amax in the symmetric rule (1e-7), yet above half a step of q. */

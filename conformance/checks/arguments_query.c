@@ -231,6 +231,11 @@ static bool no_dialect(const trial *t, armq_desc *d) {
     return true;
 }
 
+static bool no_features(const trial *t, armq_desc *d) {
+    d->features &= ~t->provider->required_features;
+    return t->provider->required_features != 0;
+}
+
 /* A provider that splits K, or sums in floats, has no longest one. */
 static bool has_longest(const trial *t) {
     return t->support.max_k > 0 && t->support.max_k <= INT64_C(1) << 40;
@@ -295,6 +300,7 @@ static const struct {
     {"an unknown bit in uses", unknown_use},
     {"max_threads = 0", no_threads},
     {"dialect.size = 0", no_dialect},
+    {"none of the features that the provider requires", no_features},
     {"k above max_k", beyond_max_k},
     {"hidden above max_k", hidden_beyond_max_k},
     {"intermediate above max_k", intermediate_beyond_max_k},

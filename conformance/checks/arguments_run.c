@@ -414,6 +414,22 @@ static bool pack_refuses(trial *t, int32_t which, const pack_call *call, const c
     return false;
 }
 
+/* It may be refused, but nothing is packed. */
+static bool packs_nothing(trial *t, int32_t which, check_failure *failure) {
+    const guarded *g = &t->buffers[OPERAND_PACKED + which];
+    if (!t->packed[which])
+        return true;
+    trial_spoil_packed(t, true);
+    trial_enter(t);
+    t->provider->pack(&t->c.desc, which, 0, 0, &t->weights[which], g->data);
+    trial_leave(t);
+    bool untouched = bytes_first_other(g->data, g->bytes, TRIAL_SPOILED) == g->bytes;
+    trial_spoil_packed(t, false);
+    if (!untouched)
+        failure_set(failure, "pack of an empty range writes the packed weights");
+    return untouched;
+}
+
 static bool all_packs(trial *t, int32_t which, check_failure *failure) {
     for (size_t i = 0; i < sizeof packs / sizeof packs[0]; i++) {
         pack_call call = {
@@ -439,7 +455,7 @@ bool arguments_of_pack(trial *t, check_failure *failure) {
         operand_id w = which == 0 ? OPERAND_W : OPERAND_W2;
         if (t->c.desc.format != ARMQ_WEIGHT_NONE && t->buffers[w].bytes > 0 &&
             t->buffers[OPERAND_PACKED + which].bytes > 0)
-            ok = all_packs(t, which, failure);
+            ok = all_packs(t, which, failure) && packs_nothing(t, which, failure);
     }
     for (int id = OPERAND_W; id <= OPERAND_W2_BIAS && hidden; id++)
         guard_hide(&t->buffers[id], true);

@@ -72,6 +72,7 @@ static armq_status pack_range(const armq_desc *desc, int32_t which, int64_t firs
     size_t stride = naive_packed_bytes(desc, which);
     size_t w = (size_t)(first * armq_weight_n(desc, which)) * fault_weight_row_bytes(desc, which);
     bool whole = first == 0 && last == desc->experts;
+    FAULT_DO(pack_nothing_is_all, last = first == last ? desc->experts : last);
     FAULT_DO(pack_whole_only, if (!whole) return ARMQ_UNSUPPORTED);
     FAULT_DO(pack_reads_from_first, all.w = all.w ? (const uint8_t *)all.w + w : NULL);
     FAULT_DO(pack_writes_from_first, packed = (uint8_t *)packed + (size_t)first * stride);
@@ -171,6 +172,7 @@ const armq_provider *armq_provider_get(void) {
     provider = naive_provider;
     provider.name = "faulty";
     provider.query = query;
+    FAULT_DO(features_not_asked, provider.required_features = ARMQ_FEATURE_NEON);
     provider.pack = pack;
     FAULT_DO(plan_keeps_desc, provider.prepare = prepare; provider.release = release);
     provider.run = run_of();

@@ -52,6 +52,10 @@ float wrong_correction(int64_t sum, naive_row x, const int8_t *w, int64_t k, flo
     return (float)(sum + x.zero * of_w) * factor - (float)x.zero * ((float)of_w * factor);
 }
 
+armq_dtype wrong_bias_dtype(const armq_desc *desc) {
+    return desc->bias_dtype == ARMQ_DTYPE_F32 ? ARMQ_DTYPE_F32 : desc->out;
+}
+
 bool wrong_is_finite(const naive_values *x) {
     float sum = 0.0f;
     for (int64_t i = 0; i < x->count; i++)

@@ -25,6 +25,8 @@ int64_t wrong_dot_f32(const int8_t *q, int32_t zero, const int8_t *w, int64_t k)
 float wrong_dot_in_bf16(const uint16_t *x, const uint16_t *w, int64_t k);
 
 /* Per-channel scales along K. */
+/* Of one other than f32. */
+armq_dtype wrong_bias_dtype(const armq_desc *desc);
 bool wrong_is_finite(const naive_values *x); /* as the sum of a row is */
 float wrong_correction(int64_t sum, naive_row x, const int8_t *w, int64_t k, float scale);
 float wrong_scales_along_k(const int8_t *q, int32_t zero, const int8_t *w, int64_t k,
@@ -44,6 +46,7 @@ int64_t wrong_rank_of(const naive_call *call, int64_t expert);
 float wrong_sum_of_weights(const naive_call *call, int64_t token);
 bool wrong_has_no_weight(const naive_call *call, int64_t token);
 void wrong_add_unused(const naive_call *call, float *sum);
+float wrong_bias(const naive_call *call, int64_t token, int64_t slot, int64_t n); /* of w2 */
 armq_desc wrong_preset(const armq_desc *desc); /* roundings that depend on the op alone */
 void wrong_add_skipped(const naive_call *call, int64_t token, float *sum);
 

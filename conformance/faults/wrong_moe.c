@@ -60,6 +60,12 @@ void wrong_add_unused(const naive_call *call, float *sum) {
     }
 }
 
+float wrong_bias(const naive_call *call, int64_t token, int64_t slot, int64_t n) {
+    int64_t expert = call->args->topk_ids[token * call->desc->top_k + slot];
+    naive_packed packed = naive_expert(call, 1, expert);
+    return packed.bias ? packed.bias[n] : 0.0f;
+}
+
 armq_desc wrong_preset(const armq_desc *desc) {
     armq_desc d = *desc;
     armq_dtype round = d.op == ARMQ_OP_MOE_W4A8 ? d.dialect.work : ARMQ_DTYPE_F32;

@@ -93,6 +93,7 @@ bool naive_slot_runs(const naive_call *call, int64_t token, int64_t slot) {
     FAULT_DO(route_in_fours,
              return expert >= 0 && expert < (experts < 4 ? experts : experts / 4 * 4));
     FAULT_DO(route_8_slots, return slot < 8 && expert >= 0);
+    FAULT_DO(route_512_slots, return slot < 512 && expert >= 0);
     FAULT_DO(route_32_slots, return slot < 32 && expert >= 0);
     FAULT_DO(router_negative_skipped,
              return expert >= 0 && !(naive_router_weight(call, token, slot) < 0.0f));
@@ -191,6 +192,7 @@ static void product(const naive_call *call, int32_t which, int64_t expert, const
     FAULT_DO(y2_to_bf16, round = which == 1 ? ARMQ_DTYPE_BF16 : round);
     naive_values x = {values, ARMQ_DTYPE_F32, ARMQ_DTYPE_F32, packed.k};
     FAULT_DO(work_after_range, if (which == 0) x.work = desc->dialect.work);
+    FAULT_DO(work_again, x.work = desc->dialect.work);
     naive_row row = {0};
     bool bf16 = armq_op_is_bf16(desc->op);
     FAULT_STEP(fault_second = which == 1);
@@ -208,7 +210,12 @@ static void product(const naive_call *call, int32_t which, int64_t expert, const
         FAULT_DO(intermediate_not_quantised,
                  if (which == 1 && !packed.grouped) sum = wrong_unquantised(
                      values, (const int8_t *)packed.w + n * packed.k, packed.k, packed.scales[n]));
-        y[n] = naive_round(round, naive_add_bias(sum, &packed, n));
+        int64_t bias = n;
+        FAULT_DO(bias_in_halves,
+                 if (which == 0 && desc->dialect.gate_layout == ARMQ_GATE_INTERLEAVED) bias =
+                     n / 2 + n % 2 * desc->intermediate);
+        FAULT_DO(bias_unweighted, bias = which == 1 ? -1 : bias);
+        y[n] = naive_round(round, bias < 0 ? sum : naive_add_bias(sum, &packed, bias));
     }
 }
 
@@ -217,6 +224,9 @@ void naive_gather(const naive_call *call, int64_t token, int64_t slot, float *x)
     FAULT_DO(work_after_range, row.work = ARMQ_DTYPE_F32);
     bool weighted = weight_is_on_input(call);
     float weight = weighted ? naive_router_weight(call, token, slot) : 1.0f;
+    FAULT_DO(input_as_x, for (int64_t i = 0; i < row.count; i++) x[i] = naive_round(
+                             weighted ? row.dtype : ARMQ_DTYPE_F32, naive_load(&row, i) * weight);
+             return );
     FAULT_DO(input_weight_to_bf16, weight = naive_round(ARMQ_DTYPE_BF16, weight));
     FAULT_DO(input_not_rounded,
              for (int64_t i = 0; i < row.count; i++) x[i] = naive_load(&row, i) * weight;
@@ -244,6 +254,7 @@ void naive_combine(const naive_call *call, int64_t token, int64_t slot, const fl
     float weight = weighted ? naive_router_weight(call, token, slot) : 1.0f;
     for (int64_t i = 0; i < call->desc->hidden; i++) {
         float term = naive_round(round, y2[i] * weight);
+        FAULT_DO(bias_unweighted, term += wrong_bias(call, token, slot, i));
         FAULT_DO(combine_product_not_rounded, term = y2[i] * weight);
         FAULT_DO(combine_overwrites, sum[i] = 0.0f);
         float added = ORDER_FUSED(

@@ -104,7 +104,8 @@ static void pack_expert(const armq_desc *desc, int32_t which, const armq_weights
         copy_part(at, weights->w, expert, dense_bytes(desc, which));
     at = widen_part(at + weight_bytes(desc, which), desc->scale_dtype, weights->scales, expert,
                     scale_bytes(desc, which));
-    at = widen_part(at, desc->bias_dtype, weights->bias, expert, bias_bytes(desc, which));
+    armq_dtype bias_dtype = FAULT(bias_as_output, wrong_bias_dtype(desc), desc->bias_dtype);
+    at = widen_part(at, bias_dtype, weights->bias, expert, bias_bytes(desc, which));
     if (sum_bytes(desc, which))
         naive_pack_sums(&shape, (int32_t *)(void *)at);
 }

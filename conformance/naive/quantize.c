@@ -136,7 +136,7 @@ static naive_row asymmetric(const armq_dialect *dialect, const naive_values *x, 
     if (!(range < INFINITY))
         return not_finite(x, q);
     FAULT_DO(range_zero_divides, if (range == 0.0f) return not_finite(x, q)); /* 0/0 */
-    if (range < FAULT(range_vanishing_kept, 0.0f, 0x1p-120f))
+    if (range < FAULT(range_small_is_none, 1e-35f, FAULT(range_vanishing_kept, 0.0f, 0x1p-120f)))
         range = low = high = 0.0f;
     float factor = range > 0.0f ? steps / range : 1.0f;
     FAULT_DO(factor_in_bf16, factor = naive_round(ARMQ_DTYPE_BF16, factor));
