@@ -29,6 +29,7 @@ static const char usage[] =
     "How to run it:\n"
     "  --jobs N               worker processes; default: usable cores\n"
     "  --timeout SECONDS      longest time of one call; default: 10 s and more for large cases\n"
+    "  --max-failures N       after so many failed cases the rest is skipped; default: any number\n"
     "  --shrink, --no-shrink  look for the smallest case that fails as a failed one does, or do "
     "not;\n"
     "                         default: where the environment variable CI is set\n"
@@ -58,6 +59,7 @@ enum {
     OPT_REQUIRE,
     OPT_RESUME,
     OPT_PROFILE,
+    OPT_MAX_FAILURES,
     OPT_FORCE,
     OPT_SHRINK,
     OPT_NO_SHRINK,
@@ -79,6 +81,7 @@ static const struct option long_options[] = {
     {"require-tier", required_argument, NULL, OPT_REQUIRE},
     {"resume", required_argument, NULL, OPT_RESUME},
     {"profile", required_argument, NULL, OPT_PROFILE},
+    {"max-failures", required_argument, NULL, OPT_MAX_FAILURES},
     {"force", no_argument, NULL, OPT_FORCE},
     {"shrink", no_argument, NULL, OPT_SHRINK},
     {"no-shrink", no_argument, NULL, OPT_NO_SHRINK},
@@ -188,6 +191,16 @@ static bool parse_jobs(options *o, const char *text, FILE *err) {
     return true;
 }
 
+static bool parse_max_failures(options *o, const char *text, FILE *err) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (!*text || *end || errno || value < 1)
+        return complain(err, "--max-failures '%s': allowed are whole numbers from 1", text);
+    o->max_failures = value;
+    return true;
+}
+
 static bool parse_timeout(options *o, const char *text, FILE *err) {
     char *end;
     o->timeout = strtod(text, &end);
@@ -242,6 +255,8 @@ static bool parse_one(options *o, int code, int argc, char **argv, FILE *err) {
         return parse_seed(o, optarg, err);
     case OPT_JOBS:
         return parse_jobs(o, optarg, err);
+    case OPT_MAX_FAILURES:
+        return parse_max_failures(o, optarg, err);
     case OPT_TIMEOUT:
         return parse_timeout(o, optarg, err);
     case OPT_LIST:

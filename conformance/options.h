@@ -32,8 +32,9 @@ typedef struct {
     const char *filter; /* NULL: none. Pointers below are into argv. */
     bool has_seed;
     uint64_t seed;
-    int32_t jobs;   /* 0: as many as the machine has cores */
-    double timeout; /* seconds per call; 0: by the amount of work */
+    int32_t jobs;         /* 0: as many as the machine has cores */
+    int64_t max_failures; /* 0: any number */
+    double timeout;       /* seconds per call; 0: by the amount of work */
     list_what list;
     const char *json, *junit, *resume, *profile;
     bool force, shrink;

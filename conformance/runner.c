@@ -27,6 +27,7 @@ typedef struct {
     double reducing;       /* seconds spent on it, by all workers */
     struct pollfd *polled;
     progress progress;
+    int64_t failures; /* in this run */
     bool broken;
 } runner;
 
@@ -134,6 +135,7 @@ static void take(runner *r, int64_t index, const case_result *result, const redu
     results_outcome(record, &r->outcomes[index]);
     progress_step(&r->progress, work_of(t), failed);
     if (failed) {
+        r->failures++;
         progress_clear(&r->progress);
         print_failure(r, t, record, d);
     }
@@ -143,10 +145,16 @@ static void take(runner *r, int64_t index, const case_result *result, const redu
 /* Tasks whose result is known without running them. */
 static bool take_without_worker(runner *r, int64_t index) {
     const provider_info *info = &r->setup->plan->providers[r->setup->plan->tasks[index].provider];
-    if (info->runs_here && !info->broken)
+    const int64_t most = r->setup->options->max_failures;
+    const bool enough = most > 0 && r->failures >= most;
+    if (info->runs_here && !info->broken && !enough)
         return false;
-    case_result result = {.status = info->broken ? CASE_CRASHED : CASE_SKIPPED};
-    snprintf(result.reason, sizeof result.reason, "%s", info->why);
+    case_result result = {.status = info->broken && !enough ? CASE_CRASHED : CASE_SKIPPED};
+    if (enough)
+        snprintf(result.reason, sizeof result.reason,
+                 "not run: %" PRId64 " failed, --max-failures %" PRId64, r->failures, most);
+    else
+        snprintf(result.reason, sizeof result.reason, "%s", info->why);
     waive(r, index, &result);
     take(r, index, &result, NULL);
     return true;

@@ -48,7 +48,7 @@ def sweep_of(fault):
     return FOLDER / ("offsets.sweep" if fault.check == "overflow" else "sharp.sweep")
 
 
-def command(fault, sweep, where, out, only_own):
+def command(fault, sweep, where, out, only_own, first=False):
     build = Path(os.environ.get("BUILD", "build"))
     folder, program, cpu = machine(where)
     pattern = f"^({'|'.join(fault.ops)}) .*({fault.cases})" if fault.cases else \
@@ -58,6 +58,8 @@ def command(fault, sweep, where, out, only_own):
             "--force", "--no-shrink"]
     if fault.check == "crash":
         line += ["--timeout", str(TIMEOUT)]
+    if first:
+        line += ["--max-failures", "1"]
     if only_own and fault.check in table.CHECKS[:-1]:
         # What is wrong with odd addresses is noticed only where there are some.
         line += ["--check", fault.check.replace("memory", "align,memory")]
@@ -67,9 +69,10 @@ def command(fault, sweep, where, out, only_own):
     return line, environment
 
 
-def run(fault, sweep, where, out, only_own=False):
-    """Records of one run: the header, and the cases. only_own: the fault's own check alone."""
-    line, environment = command(fault, sweep, where, out, only_own)
+def run(fault, sweep, where, out, only_own=False, first=False):
+    """Records of one run: the header, and the cases. only_own: the fault's own check alone.
+    first: up to the first failure; the rest is skipped."""
+    line, environment = command(fault, sweep, where, out, only_own, first)
     done = subprocess.run(line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           timeout=OVERALL, check=False)
     if done.returncode not in (0, 1):
@@ -124,6 +127,27 @@ def judge(fault, sweep, where, out, only_own):
             "cases": dict(total)}
 
 
+def is_alone(fault):
+    """Its check can be run without others, so that the first failure is its."""
+    return fault.check in table.CHECKS[:-1] and fault.check != "memory"
+
+
+def judge_by_ci(fault, folder):
+    """The same by the sweep `ci`, where the first failure in each op is enough."""
+    found = {"verdict": "caught", "missed": [], "caught": {}, "cases": {}}
+    for op in fault.ops if is_alone(fault) else (None,):
+        ops = (op,) if op else fault.ops
+        part = table.Fault(**{**vars(fault), "ops": ops})
+        header, cases = run(part, "ci", fault.where, folder / f"{fault.id}-ci.jsonl",
+                            only_own=True, first=bool(op))
+        caught, total = count(cases)
+        found["missed"] += missed_ops(part, header, caught)
+        found["caught"].update({o: dict(checks) for o, checks in caught.items() if checks})
+        found["cases"].update(total)
+    found["verdict"] = "missed" if found["missed"] else "caught"
+    return found
+
+
 def clean(sweep, where, out):
     """The library without a fault: how many cases passed, and the first that did not."""
     _, cases = run(CLEAN, sweep, where, out)
@@ -163,8 +187,7 @@ def run_all(faults, options, folder):
                for f in slow_first}
         in_all = [table.Fault(**{**vars(f), "cases": ""}) for f in faults
                   if not options.sharp and in_ci(f)]
-        by_ci = {f.id: pool.submit(judge, f, "ci", f.where, folder / f"{f.id}-ci.jsonl", True)
-                 for f in in_all}
+        by_ci = {f.id: pool.submit(judge_by_ci, f, folder) for f in in_all}
         return ([future.result() for future in cleans],
                 {name: future.result() for name, future in own.items()},
                 {name: future.result() for name, future in by_ci.items()})

@@ -32,6 +32,8 @@ static void refuses(void **state) {
         {{"--seed", "1x", "--sweep", "ci"}, "--seed '1x'"},
         {{"--seed", "18446744073709551616", "--sweep", "ci"}, "2^64-1"},
         {{"--jobs", "0", "--sweep", "ci"}, "--jobs '0'"},
+        {{"--max-failures", "0", "--sweep", "ci"}, "--max-failures '0'"},
+        {{"--max-failures", "1x", "--sweep", "ci"}, "--max-failures '1x'"},
         {{"--timeout", "nan", "--sweep", "ci"}, "--timeout 'nan'"},
         {{"--timeout", "0", "--sweep", "ci"}, "--timeout '0'"},
         {{"--list=everything"}, "--list 'everything': allowed are cases"},
@@ -89,10 +91,10 @@ static void takes(void **state) {
     (void)state;
     options o;
     char *said;
-    const char *const arguments[] = {"gemm_s8s8s32 n=1", "--sweep=ci",   "--sweep", "edge",
-                                     "--provider",       "naive,./a.so", "--check", "memory,value",
-                                     "--seed",           "0x10",         "--jobs",  "3",
-                                     "--timeout",        "1.5",          NULL};
+    const char *const arguments[] = {
+        "gemm_s8s8s32 n=1", "--sweep=ci",   "--sweep",        "edge", "--provider", "naive,./a.so",
+        "--check",          "memory,value", "--seed",         "0x10", "--jobs",     "3",
+        "--timeout",        "1.5",          "--max-failures", "4",    NULL};
     assert_int_equal(parse_arguments(&o, arguments, &said), OPTIONS_RUN);
     assert_string_equal(said, "");
     assert_int_equal(o.sweeps.count, 2);
@@ -107,6 +109,7 @@ static void takes(void **state) {
     assert_int_equal(o.seed, 16);
     assert_int_equal(o.jobs, 3);
     assert_true(o.timeout == 1.5);
+    assert_int_equal(o.max_failures, 4);
     free(said);
     options_free(&o);
 }
@@ -134,10 +137,10 @@ static void lists(void **state) {
 
 static void help_names_every_option(void **state) {
     (void)state;
-    static const char *const names[] = {"--sweep", "--provider", "--check",        "--filter",
-                                        "--seed",  "--jobs",     "--timeout",      "--list",
-                                        "--json",  "--junit",    "--require-tier", "--resume",
-                                        "--force", "--profile",  "--help",         "--version"};
+    static const char *const names[] = {
+        "--sweep",   "--provider", "--check", "--filter",  "--seed",         "--jobs",
+        "--timeout", "--list",     "--json",  "--junit",   "--require-tier", "--resume",
+        "--force",   "--profile",  "--help",  "--version", "--max-failures"};
     options o;
     char *said;
     assert_int_equal(parse_arguments(&o, (const char *const[]){"--help", NULL}, &said),

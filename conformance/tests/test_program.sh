@@ -108,6 +108,15 @@ reproduces "$conform" "$odd/arm.so" --sweep linear-ci --filter 'bias=f32' --seed
     --check value,memory
 reproduces "$odd/armq-conform" "$odd/native.so" "$biased"
 
+# --- Enough is enough ----------------------------------------------------------------------------
+
+wrong='linear_w8a8 tokens=2,3,4,5,6 n=9 k=80 bias=f32'
+status=0
+"$native/armq-conform" --provider "$odd/native.so" --jobs 1 --max-failures 2 --json "$out/enough" \
+    "$wrong" >"$out/log" 2>&1 || status=$?
+wanted 1 'planned 5 = passed 0 + failed 2 + skipped 3 ' '--max-failures 2'
+grep -q '"reason":"not run: 2 failed, --max-failures 2"' "$out/enough" || wanted 1 'no reason' "$wrong"
+
 # --- Memory that the harness lacks is nobody's failure -------------------------------------------
 
 # limited KIBIBYTES ARGUMENT...: natively, for an emulator needs memory of its own.

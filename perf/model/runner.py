@@ -70,7 +70,8 @@ class Runner:
             return subprocess.run(command, env=self.environment, capture_output=True, text=True,
                                   check=False, timeout=self.patience + PATIENCE_EFFORTS * effort)
         except subprocess.TimeoutExpired as error:
-            raise RunError(f"{' '.join(arguments)}: not ready after {error.timeout:.0f} s") from None
+            raise RunError(f"{' '.join(arguments)}: not ready after "
+                           f"{error.timeout:.0f} s") from None
         except OSError as error:
             raise RunError(f"{EMULATOR}: {error.strerror} (package qemu-user)") from None
 
