@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "conformance/checks/arguments.h"
@@ -262,6 +263,129 @@ static bool intermediate_beyond_max_k(const trial *t, armq_desc *d) {
     return has_longest(t) && is_moe(d);
 }
 
+/* --- Fields of the dialect, and sizes, that are checked apart from the others --------------------
+ */
+
+static bool is_quantised(const armq_desc *d) {
+    return d->dialect.quant != ARMQ_QUANT_NONE && d->op != ARMQ_OP_ACTIVATION;
+}
+
+static bool unknown_quant(const trial *t, armq_desc *d) {
+    (void)t;
+    bool quantised = is_quantised(d);
+    d->dialect.quant = (armq_quant)(ARMQ_QUANT_ASYMMETRIC + 1);
+    return quantised;
+}
+
+static bool unknown_q_rounding(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.q_rounding = (armq_rounding)(ARMQ_ROUND_TIES_AWAY + 1);
+    return is_quantised(d);
+}
+
+static bool unknown_layout(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.gate_layout = (armq_gate_layout)(ARMQ_GATE_INTERLEAVED + 1);
+    return has_activation(d);
+}
+
+static bool unknown_order(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.combine_order = (armq_combine_order)(ARMQ_COMBINE_EXPERT_ORDER + 1);
+    return is_moe(d);
+}
+
+static bool rounded_twice_before_bias(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.linear_round_before_bias = 2;
+    return armq_op_is_linear(d->op);
+}
+
+static bool limit_of_nan(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.limit = NAN;
+    return has_activation(d) && d->dialect.activation == ARMQ_ACT_SWIGLUOAI;
+}
+
+static bool infinite_alpha(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.alpha = INFINITY;
+    return has_activation(d) && d->dialect.activation == ARMQ_ACT_SWIGLUOAI;
+}
+
+static bool wrong_work(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.work = ARMQ_DTYPE_S8;
+    return !armq_op_is_gemm(d->op);
+}
+
+static bool wrong_activation_round(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.activation_round = ARMQ_DTYPE_S8;
+    return has_activation(d);
+}
+
+static bool wrong_y13_round(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.y13_round = ARMQ_DTYPE_NONE;
+    return is_moe(d);
+}
+
+static bool wrong_intermediate(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.intermediate = ARMQ_DTYPE_S8;
+    return is_moe(d);
+}
+
+static bool wrong_combine_round(const trial *t, armq_desc *d) {
+    (void)t;
+    d->dialect.combine_round = ARMQ_DTYPE_S32;
+    return is_moe(d);
+}
+
+static bool no_input_dtype(const trial *t, armq_desc *d) {
+    (void)t;
+    d->in = ARMQ_DTYPE_NONE;
+    return true;
+}
+
+static bool another_output(const trial *t, armq_desc *d) {
+    (void)t;
+    d->out = d->in == ARMQ_DTYPE_F32 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F32;
+    return has_activation(d);
+}
+
+/* Neither f32 nor that of the input. */
+static bool another_bias(const trial *t, armq_desc *d) {
+    (void)t;
+    d->bias_dtype = d->in == ARMQ_DTYPE_F16 ? ARMQ_DTYPE_BF16 : ARMQ_DTYPE_F16;
+    return (d->uses & (ARMQ_USES_BIAS | ARMQ_USES_W13_BIAS | ARMQ_USES_W2_BIAS)) != 0;
+}
+
+static bool unknown_format(const trial *t, armq_desc *d) {
+    (void)t;
+    d->format = ARMQ_WEIGHT_COUNT;
+    return true;
+}
+
+static bool negative_cache(const trial *t, armq_desc *d) {
+    (void)t;
+    d->l2 = -1;
+    return true;
+}
+
+static bool foreign_dimension(const trial *t, armq_desc *d) {
+    (void)t;
+    *(is_moe(d) ? &d->k : &d->hidden) = 8;
+    return true;
+}
+
+static bool tokens_beyond_memory(const trial *t, armq_desc *d) {
+    (void)t;
+    d->tokens = INT64_MAX;
+    return (d->op == ARMQ_OP_ACTIVATION || is_moe(d) ? d->intermediate + d->hidden : d->k) > 1;
+}
+
 static const struct {
     const char *what;
     spoil_desc *spoil;
@@ -301,6 +425,25 @@ static const struct {
     {"max_threads = 0", no_threads},
     {"dialect.size = 0", no_dialect},
     {"none of the features that the provider requires", no_features},
+    {"a quantisation beyond the enum", unknown_quant},
+    {"a rounding of q beyond the enum", unknown_q_rounding},
+    {"a gate layout beyond the enum", unknown_layout},
+    {"an order of combination beyond the enum", unknown_order},
+    {"linear_round_before_bias = 2", rounded_twice_before_bias},
+    {"swigluoai with limit = NaN", limit_of_nan},
+    {"swigluoai with alpha = infinity", infinite_alpha},
+    {"a working dtype of s8", wrong_work},
+    {"an activation that is rounded to s8", wrong_activation_round},
+    {"a first product that is rounded to no dtype", wrong_y13_round},
+    {"an intermediate of s8", wrong_intermediate},
+    {"sums that are rounded to s32", wrong_combine_round},
+    {"no input dtype", no_input_dtype},
+    {"another dtype of y than of x, which the op does not have", another_output},
+    {"a bias dtype that is neither f32 nor the input's", another_bias},
+    {"a weight format beyond the enum", unknown_format},
+    {"l2 = -1", negative_cache},
+    {"a dimension that the op does not have", foreign_dimension},
+    {"tokens = 2^63 - 1", tokens_beyond_memory},
     {"k above max_k", beyond_max_k},
     {"hidden above max_k", hidden_beyond_max_k},
     {"intermediate above max_k", intermediate_beyond_max_k},
@@ -315,6 +458,11 @@ static bool refuses(trial *t, const armq_desc *d, const char *what, check_failur
     trial_leave(t);
     if (status == ARMQ_OK) {
         failure_set(failure, "query accepts a description with %s", what);
+        return false;
+    }
+    if (status != ARMQ_INVALID_ARGUMENT && status != ARMQ_UNSUPPORTED) {
+        failure_set(failure, "query refuses a description with %s, but by status %d", what,
+                    (int)status);
         return false;
     }
     if (support.reason[0] && memchr(support.reason, '\0', sizeof support.reason))
@@ -359,8 +507,62 @@ static bool answers_within_size(trial *t, check_failure *failure) {
     return KNOWN + at >= sizeof support;
 }
 
+static bool same_answer(const armq_support *a, const armq_support *b) {
+    for (int which = 0; which < 2; which++)
+        if (a->packed_bytes[which] != b->packed_bytes[which] ||
+            a->packed_expert_stride[which] != b->packed_expert_stride[which])
+            return false;
+    return strncmp(a->kernel, b->kernel, sizeof a->kernel) == 0 &&
+           a->workspace_bytes == b->workspace_bytes && a->workspace_align == b->workspace_align &&
+           a->packed_align == b->packed_align && a->tile_m == b->tile_m && a->tile_n == b->tile_n &&
+           a->tile_k == b->tile_k && a->max_k == b->max_k && a->claims == b->claims;
+}
+
+/* Again, and where another answer, or nothing, stood before. */
+static bool answers_alike(trial *t, check_failure *failure) {
+    for (int fill = 0x5a; fill < 0x5a + 3; fill++) {
+        armq_support support;
+        memset(&support, fill, sizeof support);
+        support.size = sizeof support;
+        trial_enter(t);
+        armq_status status = t->provider->query(&t->c.desc, &support);
+        trial_leave(t);
+        if (status == ARMQ_OK && support.size == sizeof support &&
+            same_answer(&support, &t->support))
+            continue;
+        failure_set(failure, "query answers the same question in another way, or not in full");
+        return false;
+    }
+    return true;
+}
+
+/* Callers of a later header know more fields, of which none is used here: all are zero. */
+static bool answers_later_callers(trial *t, check_failure *failure) {
+    struct {
+        armq_desc d;
+        uint64_t more[4];
+    } desc = {.d = t->c.desc};
+    struct {
+        armq_support s;
+        uint64_t more[4];
+    } support;
+    desc.d.size = sizeof desc;
+    desc.d.dialect.size += sizeof desc.more;
+    memset(&support, 0, sizeof support);
+    support.s.size = sizeof support;
+    trial_enter(t);
+    armq_status status = t->provider->query(&desc.d, &support.s);
+    trial_leave(t);
+    if (status == ARMQ_OK && same_answer(&support.s, &t->support))
+        return true;
+    failure_set(failure, "query refuses structs of a later header, or answers otherwise: %.120s",
+                support.s.reason);
+    return false;
+}
+
 bool arguments_of_query(trial *t, check_failure *failure) {
-    if (!takes_max_k(t, failure) || !answers_within_size(t, failure))
+    if (!takes_max_k(t, failure) || !answers_within_size(t, failure) ||
+        !answers_alike(t, failure) || !answers_later_callers(t, failure))
         return false;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         armq_desc d = t->c.desc;

@@ -13,6 +13,7 @@ typedef struct {
     armq_args args;       /* valid until spoiled */
     armq_threads threads; /* args.threads */
     int32_t *ids;         /* a copy of the ids, to be spoiled; NULL without */
+    uint8_t *room;        /* for x and y; NULL: no memory */
 } run_call;
 
 /* Each makes one argument wrong; false: the case has no such argument. */
@@ -192,6 +193,55 @@ static bool id_to_skip(run_call *call) {
     return !(call->t->c.desc.uses & ARMQ_USES_SKIP_IDS) && last_id(call, -1);
 }
 
+/* Neither in the first slot nor in the last. */
+static bool middle_id_of_no_expert(run_call *call) {
+    const armq_desc *d = &call->t->c.desc;
+    if (!call->ids || d->tokens * d->top_k < 3)
+        return false;
+    call->ids[d->tokens * d->top_k / 2] = (int32_t)d->experts;
+    call->args.topk_ids = call->ids;
+    return true;
+}
+
+static bool foreign_scales(run_call *call) {
+    call->args.y_scales = (float *)call->t->buffers[OPERAND_Y].region;
+    return call->t->c.desc.op != ARMQ_OP_QUANTIZE && has(call, OPERAND_Y);
+}
+
+static bool foreign_ids(run_call *call) {
+    call->args.topk_ids = (const int32_t *)call->t->buffers[OPERAND_X].region;
+    return !armq_op_is_moe(call->t->c.desc.op) && has(call, OPERAND_X);
+}
+
+/* A second row would be beyond any address. */
+static bool endless_x_stride(run_call *call) {
+    call->args.x_stride = INT64_MAX;
+    return call->t->c.desc.uses & ARMQ_USES_X_STRIDE && call->t->c.desc.tokens > 1;
+}
+
+static bool endless_y_stride(run_call *call) {
+    call->args.y_stride = INT64_MAX;
+    return call->t->c.desc.uses & ARMQ_USES_Y_STRIDE && call->t->c.desc.tokens > 1;
+}
+
+/* The last element of `first` and the first of the other. */
+static void *behind(run_call *call, operand_id first) {
+    size_t bytes = call->t->buffers[first].bytes, whole = bytes / sizeof(double) * sizeof(double);
+    return call->room && whole > sizeof(double) ? call->room + whole - sizeof(double) : NULL;
+}
+
+static bool x_ends_in_y(run_call *call) {
+    call->args.x = call->room;
+    call->args.y = behind(call, OPERAND_X);
+    return call->args.y && has(call, OPERAND_Y);
+}
+
+static bool y_ends_in_x(run_call *call) {
+    call->args.y = call->room;
+    call->args.x = behind(call, OPERAND_Y);
+    return call->args.x && has(call, OPERAND_X);
+}
+
 static bool first_id_of_no_expert(run_call *call) {
     if (!call->ids)
         return false;
@@ -231,6 +281,13 @@ static const struct {
     {"topk_weights, though no router weight is declared", undeclared_weights},
     {"an id equal to the number of experts, in the last slot", id_of_no_expert},
     {"an id equal to the number of experts, in the first slot", first_id_of_no_expert},
+    {"an id equal to the number of experts, in the middle", middle_id_of_no_expert},
+    {"y_scales, which the op does not have", foreign_scales},
+    {"topk_ids, which the op does not have", foreign_ids},
+    {"an x_stride of 2^63 - 1", endless_x_stride},
+    {"a y_stride of 2^63 - 1", endless_y_stride},
+    {"x that ends inside y", x_ends_in_y},
+    {"y that ends inside x", y_ends_in_x},
     {"an id of INT32_MIN", lowest_id},
     {"an id of INT32_MAX", highest_id},
     {"an id of -2", id_minus_2},
@@ -263,6 +320,10 @@ static bool run_refuses(trial *t, const run_call *call, const char *what, check_
         failure_set(failure, "run accepts %s", what);
         return false;
     }
+    if (status != ARMQ_INVALID_ARGUMENT && status != ARMQ_UNSUPPORTED) {
+        failure_set(failure, "run refuses %s, but by status %d", what, (int)status);
+        return false;
+    }
     return outputs_untouched(t, what, failure);
 }
 
@@ -273,16 +334,48 @@ static int32_t *fresh_ids(const trial *t, int32_t *ids) {
     return ids;
 }
 
+/* Callers of a later header know more fields, all of them zero here. */
+static bool runs_for_later_callers(trial *t, check_failure *failure) {
+    struct {
+        armq_desc d;
+        uint64_t more[4];
+    } desc = {.d = t->c.desc};
+    struct {
+        armq_args a;
+        uint64_t more[4];
+    } args = {.more = {0}};
+    armq_threads threads = threads_serial(t->c.threads);
+    trial_args(t, &threads, &args.a);
+    desc.d.size = sizeof desc;
+    desc.d.dialect.size += sizeof desc.more;
+    args.a.size = sizeof args;
+    trial_enter(t);
+    armq_status status = call_run_safely(t->provider, &desc.d, t->plan, &args.a);
+    trial_leave(t);
+    trial_inspect(t);
+    if (status != ARMQ_OK)
+        failure_set(failure, "run refuses structs of a later header, with status %d", (int)status);
+    return status == ARMQ_OK;
+}
+
 bool arguments_of_run(trial *t, check_failure *failure) {
+    if (!runs_for_later_callers(t, failure))
+        return false;
     size_t bytes = t->buffers[OPERAND_TOPK_IDS].bytes;
     int32_t *ids = bytes ? malloc(bytes) : NULL;
+    uint8_t *room =
+        calloc(1, t->buffers[OPERAND_X].bytes + t->buffers[OPERAND_Y].bytes + sizeof(double));
     bool ok = true;
     trial_poison(t, 1);
     for (size_t i = 0; i < sizeof runs / sizeof runs[0] && ok; i++) {
-        run_call call = {.t = t, .threads = threads_serial(t->c.threads), .ids = fresh_ids(t, ids)};
+        run_call call = {.t = t,
+                         .threads = threads_serial(t->c.threads),
+                         .ids = fresh_ids(t, ids),
+                         .room = room};
         trial_args(t, &call.threads, &call.args);
         ok = !runs[i].spoil(&call) || run_refuses(t, &call, runs[i].what, failure);
     }
+    free(room);
     free(ids);
     return ok;
 }
@@ -407,6 +500,10 @@ static bool pack_refuses(trial *t, int32_t which, const pack_call *call, const c
         failure_set(failure, "pack accepts %s%s", what, tensor);
         return false;
     }
+    if (status != ARMQ_INVALID_ARGUMENT && status != ARMQ_UNSUPPORTED) {
+        failure_set(failure, "pack refuses %s%s, but by status %d", what, tensor, (int)status);
+        return false;
+    }
     if (!t->packed[which] || memcmp(t->packed[which], g->data, g->bytes) == 0)
         return true;
     failure_set(failure, "pack refuses %s%s, but only after writing the packed weights", what,
@@ -428,6 +525,24 @@ static bool packs_nothing(trial *t, int32_t which, check_failure *failure) {
     if (!untouched)
         failure_set(failure, "pack of an empty range writes the packed weights");
     return untouched;
+}
+
+/* weights of a later header, whose other fields are zero: the same packed weights. */
+static bool packs_for_later_callers(trial *t, int32_t which, check_failure *failure) {
+    const guarded *g = &t->buffers[OPERAND_PACKED + which];
+    struct {
+        armq_weights w;
+        uint64_t more[4];
+    } weights = {.w = t->weights[which]};
+    weights.w.size = sizeof weights;
+    trial_enter(t);
+    armq_status status = t->provider->pack(&t->c.desc, which, 0,
+                                           armq_op_is_moe(t->c.desc.op) ? t->c.desc.experts : 1,
+                                           &weights.w, g->data);
+    trial_leave(t);
+    if (status != ARMQ_OK)
+        failure_set(failure, "pack refuses weights of a later header, with status %d", (int)status);
+    return status == ARMQ_OK;
 }
 
 static bool all_packs(trial *t, int32_t which, check_failure *failure) {
@@ -455,7 +570,8 @@ bool arguments_of_pack(trial *t, check_failure *failure) {
         operand_id w = which == 0 ? OPERAND_W : OPERAND_W2;
         if (t->c.desc.format != ARMQ_WEIGHT_NONE && t->buffers[w].bytes > 0 &&
             t->buffers[OPERAND_PACKED + which].bytes > 0)
-            ok = all_packs(t, which, failure) && packs_nothing(t, which, failure);
+            ok = all_packs(t, which, failure) && packs_nothing(t, which, failure) &&
+                 packs_for_later_callers(t, which, failure);
     }
     for (int id = OPERAND_W; id <= OPERAND_W2_BIAS && hidden; id++)
         guard_hide(&t->buffers[id], true);
