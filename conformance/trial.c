@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/allocations.h"
 #include "conformance/fp_control.h"
 #include "conformance/headroom.h"
 #include "harness/generate.h"
@@ -204,7 +205,7 @@ void trial_leave(trial *t) {
 static const uint32_t largest_align = 64 << 10;
 
 static bool align_is_sane(uint32_t align) {
-    return align <= largest_align && (align & (align - 1)) == 0;
+    return align > 0 && align <= largest_align && (align & (align - 1)) == 0;
 }
 
 static bool support_is_sane(const armq_support *s, check_failure *failure) {
@@ -339,6 +340,7 @@ static bool prepare(trial *t, const operands *data, check_failure *failure) {
     armq_status status = t->provider->prepare(&desc, packed, &t->plan);
     trial_leave(t);
     memset(&desc, 0xff, sizeof desc);
+    memset(packed, 0xff, sizeof packed);
     return status == ARMQ_OK ? true : call_failed(failure, "prepare", status);
 }
 
@@ -602,6 +604,15 @@ void trial_args(const trial *t, const armq_threads *threads, armq_args *args) {
     operand_args(&t->c, &data, t->weights, t->support.claims, threads, args);
 }
 
+/* Not of the first call of a process, in which the C library gives a library that was loaded its
+ * variables of a thread, nor of real threads. */
+static void note_allocations(trial *t, const call_options *options, int64_t count) {
+    static bool warm;
+    if (warm && !options->threads)
+        t->root->allocations += count;
+    warm = true;
+}
+
 armq_status trial_call(trial *t, const call_options *options) {
     check_failure unused;
     if ((!t->placed || t->side != options->side) && !trial_place(t, options->side, &unused))
@@ -614,9 +625,11 @@ armq_status trial_call(trial *t, const call_options *options) {
     trial_poison(t, options->poison);
     fill_workspace(t, options->garbage);
     trial_enter(t);
+    int64_t before = allocations_count();
     armq_status status = options->before ? call_run(t->provider, &t->c.desc, t->plan, &args,
                                                     options->before, options->after)
                                          : call_run_safely(t->provider, &t->c.desc, t->plan, &args);
+    note_allocations(t, options, allocations_count() - before);
     trial_leave(t);
     trial_inspect(t);
     return status;

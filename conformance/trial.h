@@ -39,6 +39,7 @@ struct trial {
     damage changed;                 /* inputs or packed weights that differ (check inputs) */
     damage trampled;                /* bytes written outside buffers (check memory) */
     damage fp_control;              /* FPCR (MXCSR) changed by a call (check registers) */
+    int64_t allocations;            /* of calls on the caller's thread (check alloc) */
     uint64_t fp_before;             /* between trial_enter and trial_leave */
     case_result *result;            /* in shared memory */
     watch *watch;

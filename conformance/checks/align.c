@@ -20,6 +20,14 @@ static check_status odd_pointers(trial *t, check_result *out) {
     return check_verdict(ok);
 }
 
+/* Weights are packed once, whatever the strides. */
+static bool packed_serves(trial *d, const trial *t, check_failure *failure) {
+    static const char what[] = "weights packed for rows without strides";
+    return trial_adopt_packed(d, t, what, failure) &&
+           trial_runs(d, &(call_options){.side = GUARD_ODD}, what, failure) &&
+           holds(d, t, what, failure);
+}
+
 check_status check_align(trial *t, check_result *out) {
     static const char what[] = "odd pointers and row strides";
     int64_t tokens = t->c.desc.tokens;
@@ -41,7 +49,8 @@ check_status check_align(trial *t, check_result *out) {
     else if (state == TRIAL_BROKEN)
         status = check_not_ready(&d, state, what, out);
     else
-        status = check_verdict(holds(&d, t, what, &out->failure));
+        status =
+            check_verdict(holds(&d, t, what, &out->failure) && packed_serves(&d, t, &out->failure));
     trial_close(&d);
     free(rows);
     return status;
