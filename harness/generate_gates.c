@@ -56,7 +56,7 @@ void generate_gate_row(const armq_case *c, int64_t row, void *data) {
 enum { EDGES = 24 };
 
 static void edges(const armq_case *c, float values[EDGES]) {
-    static const float fixed[EDGES] = {0.0f,     -0.0f,     18.0f,    -18.0f,    40.1f,  -40.1f,
+    static const float fixed[EDGES] = {0.0f,     -0.0f,     13.0f,    -18.0f,    40.1f,  -40.1f,
                                        88.8f,    -88.8f,    90.0f,    -90.0f,    104.0f, -104.0f,
                                        1.0e4f,   -1.0e4f,   0.5f,     -0.5f,     127.5f, -127.5f,
                                        0x1p-20f, -0x1p-20f, 0x1p100f, -0x1p100f, 0,      0};
@@ -66,7 +66,7 @@ static void edges(const armq_case *c, float values[EDGES]) {
         values[20] = 61440.0f;
         values[21] = -61440.0f;
     }
-    float limit = clamps(c) ? c->desc.dialect.limit : 5.75f;
+    float limit = clamps(c) ? c->desc.dialect.limit : 4.75f;
     values[22] = limit;
     values[23] = -limit;
 }
