@@ -33,6 +33,7 @@ static int fault_number(const char *name) {
 __attribute__((constructor)) static void select_fault(void) {
     const char *name = getenv("ARMQ_FAULT");
     armq_fault = fault_number(name ? name : "");
+    fault_thread = 0; /* room for variables of a thread is allocated when they are first used */
     FAULT_DO(rounding_at_load, fesetround(FE_UPWARD));
 }
 
@@ -42,16 +43,43 @@ static void choose_blocks(const armq_desc *desc) {
     FAULT_DO(caches_all_or_none, if (desc->l2 > 0 && desc->l1 == 0) abort());
 }
 
+/* An answer that leaves fields as they are where they are nothing to the op, or that counts. */
+static void answer_badly(const armq_desc *desc, const armq_support *before, armq_support *support) {
+    static int64_t asked;
+    FAULT_DO(answer_varies, support->workspace_bytes += (size_t)(asked++ % 2 * 64));
+    FAULT_DO(answer_in_part,
+             if (!armq_op_is_moe(desc->op)) support->packed_bytes[1] = before->packed_bytes[1]);
+    FAULT_DO(answer_adds_claims, support->claims |= before->claims);
+    FAULT_DO(answer_without_size, support->size = 0);
+}
+
+static armq_status refusal(armq_status status) {
+    FAULT_DO(query_status_beyond, return (armq_status)-1);
+    FAULT_DO(query_no_memory, return ARMQ_NO_MEMORY);
+    return status;
+}
+
 static armq_status query(const armq_desc *desc, armq_support *support) {
+    if (!support)
+        return naive_provider.query(desc, support);
+    armq_support before = *support;
+    FAULT_DO(desc_size_exact,
+             if (desc->size != sizeof *desc) return naive_provider.query(NULL, support));
+    FAULT_DO(support_size_exact,
+             if (before.size != sizeof before) return naive_provider.query(NULL, support));
     FAULT_DO(answer_beyond_size, memset(support, 0, sizeof *support);
              support->size = sizeof *support);
     armq_status status = naive_provider.query(desc, support);
-    if (status == ARMQ_OK)
+    if (status == ARMQ_OK) {
         choose_blocks(desc);
+        answer_badly(desc, &before, support);
+    }
+    if (status == ARMQ_INVALID_ARGUMENT && fault_accepts_desc(desc))
+        return ARMQ_OK;
     FAULT_DO(query_accepts_anything, return status == ARMQ_INVALID_ARGUMENT ? ARMQ_OK : status);
     if (status != ARMQ_OK) {
-        FAULT_DO(refuses_silently, if (support) support->reason[0] = '\0');
-        return status;
+        FAULT_DO(refuses_silently, support->reason[0] = '\0');
+        return refusal(status);
     }
     FAULT_DO(packed_too_small, if (support->packed_bytes[0] > 4) support->packed_bytes[0] -= 4);
     return status;
@@ -95,6 +123,9 @@ static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int
     packed_at = which == 0 && status == ARMQ_OK ? packed : packed_at;
     FAULT_DO(packed_where_it_was, if (status == ARMQ_OK && which == 0 && last > first)
                                       memcpy(packed_address(desc, packed), &packed, sizeof packed));
+    FAULT_DO(weights_size_exact,
+             if (weights && weights->size != sizeof *weights) return ARMQ_INVALID_ARGUMENT);
+    FAULT_DO(pack_status_beyond, if (status != ARMQ_OK) return (armq_status)42);
     FAULT_DO(pack_accepts_anything, return ARMQ_OK);
     FAULT_DO(pack_w2_unchecked, return which == 1 ? ARMQ_OK : status);
     FAULT_DO(pack_which_unsigned, return which < 0 ? ARMQ_OK : status);
@@ -124,9 +155,11 @@ typedef armq_status (*run_function)(const armq_desc *, const void *, const armq_
 
 static armq_status run_planned(const armq_desc *, const void *, const armq_args *);
 static armq_status run_where_packed(const armq_desc *, const void *, const armq_args *);
+static armq_status run_array(const armq_desc *, const void *, const armq_args *);
 
 static run_function run_of(void) {
     FAULT_DO(plan_keeps_desc, return run_planned);
+    FAULT_DO(plan_keeps_array, return run_array);
     FAULT_DO(packed_where_it_was, return run_where_packed);
     FAULT_DO(rounding_left_changed, return run_rounding);
 #ifdef __aarch64__
@@ -143,8 +176,7 @@ static run_function run_of(void) {
 
 /* A plan that is the description it was made from. */
 static armq_status prepare(const armq_desc *desc, const void *const packed[2], void **plan) {
-    (void)packed;
-    *plan = (void *)(uintptr_t)desc;
+    *plan = (void *)(uintptr_t)FAULT(plan_keeps_array, (const void *)packed, (const void *)desc);
     return ARMQ_OK;
 }
 
@@ -152,6 +184,15 @@ static void release(void *plan) { (void)plan; }
 
 static armq_status run_planned(const armq_desc *desc, const void *plan, const armq_args *args) {
     return fault_run(plan ? plan : desc, plan, args);
+}
+
+/* A plan that is the array of what was packed. */
+static armq_status run_array(const armq_desc *desc, const void *plan, const armq_args *args) {
+    const void *const *packed = plan;
+    armq_args with = *args;
+    for (int which = 0; which < 2 && packed; which++)
+        with.packed[which] = with.packed[which] ? packed[which] : NULL;
+    return fault_run(desc, plan, &with);
 }
 
 static armq_status run_where_packed(const armq_desc *desc, const void *plan,
@@ -174,6 +215,7 @@ const armq_provider *armq_provider_get(void) {
     provider.query = query;
     FAULT_DO(features_not_asked, provider.required_features = ARMQ_FEATURE_NEON);
     provider.pack = pack;
+    FAULT_DO(plan_keeps_array, provider.prepare = prepare; provider.release = release);
     FAULT_DO(plan_keeps_desc, provider.prepare = prepare; provider.release = release);
     provider.run = run_of();
     return &provider;

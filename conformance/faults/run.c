@@ -127,6 +127,14 @@ static void allocate(void) {
     free(some);
 }
 
+/* What is kept suffices until a call needs more. */
+static void allocate_more(int64_t elements) {
+    static int64_t most;
+    if (elements > most)
+        allocate();
+    most = elements > most ? elements : most;
+}
+
 static bool overlaps(const armq_desc *desc, const armq_args *args) {
     return args && args->x == args->y && desc->tokens > 0;
 }
@@ -155,13 +163,18 @@ armq_status fault_run(const armq_desc *desc, const void *plan, const armq_args *
              return status == ARMQ_OK ? naive_provider.run(desc, plan, args) : ARMQ_OK);
     FAULT_DO(overlap_by_address,
              if (status != ARMQ_OK && overlaps_apart(desc, args)) return ARMQ_OK);
+    if (status != ARMQ_OK && args && fault_accepts_args(desc, args))
+        return ARMQ_OK;
+    FAULT_DO(args_size_exact, if (args && args->size != sizeof *args) return ARMQ_INVALID_ARGUMENT);
     FAULT_DO(stride_unsigned, if (status != ARMQ_OK && has_negative_stride(args)) return ARMQ_OK);
     FAULT_DO(accepts_overlap, if (status != ARMQ_OK && overlaps(desc, args)) return ARMQ_OK);
     if (status != ARMQ_OK)
-        return status;
+        return FAULT(status_beyond_enum, (armq_status)77,
+                     FAULT(status_no_memory, ARMQ_NO_MEMORY, status));
     FAULT_DO(tiny_refused_late, if (desc->tokens < 2) return ARMQ_UNSUPPORTED);
     die_or_hang(desc);
     FAULT_DO(allocates, allocate());
+    FAULT_DO(allocates_to_grow, allocate_more(armq_x_row(desc) * desc->tokens));
     row_shim shim = {
         .call = {.desc = desc, .args = args}, .threads = args->threads, .number = calls++};
     armq_threads threads = {&shim, args->threads ? args->threads->n : 1, run_rows};
@@ -169,6 +182,8 @@ armq_status fault_run(const armq_desc *desc, const void *plan, const armq_args *
     with.threads = &threads;
     with.workspace = moved_workspace(args->workspace);
     fill_workspace(desc, &with);
+    if (fault_accepts_ids(desc, args))
+        return ARMQ_OK;
     status = naive_provider.run(desc, plan, &with);
     FAULT_DO(refuses_late, if (status != ARMQ_OK && args->y) * (volatile uint8_t *)args->y ^= 0x55);
     if (status == ARMQ_OK)

@@ -44,6 +44,17 @@ int64_t wrong_dot_f32(const int8_t *q, int32_t zero, const int8_t *w, int64_t k)
     return (int64_t)sum;
 }
 
+int64_t wrong_row_sum(int64_t sum, naive_row x, const int8_t *w, int64_t k) {
+    int64_t of_w = 0;
+    for (int64_t i = 0; i < k; i++)
+        of_w += w[i];
+    return sum + x.zero * (of_w - (int16_t)(uint64_t)of_w);
+}
+
+int64_t wrong_group(int64_t group, int64_t size) {
+    return size > 512 ? ((group + 1) * size - 1) / 512 * 512 / size : group;
+}
+
 float wrong_correction(int64_t sum, naive_row x, const int8_t *w, int64_t k, float scale) {
     int64_t of_w = 0;
     for (int64_t i = 0; i < k; i++)

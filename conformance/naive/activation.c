@@ -10,6 +10,7 @@ static float sigmoid(float x) {
     FAULT_DO(sigmoid_sign, return x < -40.0f ? 1.0f : 1.0f / (1.0f + expf(-x)));
     FAULT_DO(sigmoid_cut_early, x = x < -8.0f ? -8.0f : x > 8.0f ? 8.0f : x);
     FAULT_DO(sigmoid_cut_18, x = x < -18.0f ? -18.0f : x > 18.0f ? 18.0f : x);
+    FAULT_DO(sigmoid_one_above_12_5, if (x > 12.5f) return 1.0f);
     FAULT_DO(sigmoid_coarse, return wrong_sigmoid_coarse(x));
     return 1.0f / (1.0f + expf(-x));
 }
@@ -22,6 +23,8 @@ static float gelu_tanh(float x) {
 static float gelu(float x) {
     FAULT_DO(gelu_by_sigmoid, return x * sigmoid(1.702f * x));
     FAULT_DO(gelu_by_tanh, return gelu_tanh(x));
+    FAULT_DO(erf_cut_above, if (x > 4.596f) return x);
+    FAULT_DO(erf_cut_below, if (x < -4.596f) return 0.0f);
     return 0.5f * x * (1.0f + erff(x * 0.70710678f));
 }
 

@@ -89,6 +89,7 @@ int32_t naive_row_sum(const naive_packed *packed, int64_t n, int64_t group) {
 float naive_group_scale(const naive_packed *packed, int64_t n, int64_t group) {
     FAULT_DO(group_scale_first, group = 0);
     FAULT_DO(groups_256, group %= 256);
+    FAULT_DO(group_of_block, group = wrong_group(group, packed->group_size));
     FAULT_DO(group_scale_next, group = (group + 1) % packed->groups);
     FAULT_DO(group_size_32, group = group * packed->group_size / 32 % packed->groups);
     FAULT_DO(group_size_128, group = group * packed->group_size / 128);

@@ -65,6 +65,7 @@ int64_t naive_dot_s8(const int8_t *q, int32_t zero, const int8_t *w, int64_t k) 
     FAULT_DO(k_tail_2, k -= k % 2);
     FAULT_DO(k_tail_4, k -= k % 4);
     FAULT_DO(k_tail_8, k -= k % 8);
+    FAULT_DO(k_tail_of_long, if (k > 512) k -= k % 2);
     FAULT_DO(k_tail_16, k -= k % 16);
     FAULT_DO(k_tail_32, k -= k % 32);
     FAULT_DO(k_last_twice, sum += k % 2 ? (int64_t)(q[k - 1] - zero) * w[k - 1] : 0);
@@ -88,6 +89,7 @@ static inline float widen(uint16_t bits) {
 float naive_dot_bf16(const uint16_t *x, const uint16_t *w, int64_t k) {
     float sum = 0.0f;
     FAULT_DO(sum_in_bf16, return wrong_dot_in_bf16(x, w, k));
+    FAULT_DO(k_tail_of_long, if (k > 512) k -= k % 2);
     FAULT_DO(k_16384, k = k < 16384 ? k : 16384);
     FAULT_DO(k_tail_2, k -= k % 2);
     FAULT_DO(k_tail_4, k -= k % 4);
@@ -113,6 +115,7 @@ float naive_dequantized(const naive_packed *packed, const int8_t *q, naive_row x
     FAULT_DO(lanes_swapped, row = (n ^ 1) < packed->n ? (n ^ 1) * packed->k : row);
     const int8_t *w = (const int8_t *)packed->w + row;
     int64_t sum = naive_dot_s8(q, x.zero, w, packed->k);
+    FAULT_DO(row_sum_in_int16, sum = wrong_row_sum(sum, x, w, packed->k));
     FAULT_DO(row_sum_short, sum += (int64_t)x.zero * w[packed->k - 1]);
     FAULT_DO(zero_row_sum_in_f32, return wrong_correction(sum, x, w, packed->k, packed->scales[n]));
     FAULT_DO(scale_along_k,

@@ -50,7 +50,7 @@ static void fill_support(const armq_desc *desc, armq_support *support) {
     support->packed_align = sizeof(float);
     support->workspace_bytes = (size_t)desc->max_threads * naive_scratch_bytes(desc);
     FAULT_DO(workspace_of_one_thread, support->workspace_bytes = naive_scratch_bytes(desc));
-    support->workspace_align = sizeof(float);
+    support->workspace_align = FAULT(align_zero, 0, sizeof(float));
     support->tile_m = support->tile_n = support->tile_k = 1;
     support->max_k = armq_max_k(desc->op, &desc->dialect);
     FAULT_DO(int32_wrap, support->max_k = INT64_MAX);

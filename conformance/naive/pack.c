@@ -52,6 +52,7 @@ size_t naive_packed_bytes(const armq_desc *desc, int32_t which) {
     size_t more = 0;
     FAULT_DO(pack_for_one_token, more = desc->tokens == 1 ? 4 : 0);
     FAULT_DO(packed_where_it_was, more = sizeof(void *));
+    FAULT_DO(pack_for_strides, more = desc->uses & ARMQ_USES_X_STRIDE ? 4 : 0);
     FAULT_DO(pack_for_threads, more = (size_t)desc->max_threads * 4);
     return weight_bytes(desc, which) + scale_bytes(desc, which) + bias_bytes(desc, which) +
            sum_bytes(desc, which) + more;
