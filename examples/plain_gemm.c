@@ -34,7 +34,7 @@ static armq_status query(const armq_desc *desc, armq_support *support) {
 static armq_status pack(const armq_desc *desc, int32_t which, int64_t first, int64_t last,
                         const armq_weights *weights, void *packed) {
     armq_status status = armq_weights_check(desc, which, first, last, weights, packed);
-    if (status == ARMQ_OK && desc->n * desc->k > 0)
+    if (status == ARMQ_OK && last > first && desc->n * desc->k > 0)
         memcpy(packed, weights->w, (size_t)(desc->n * desc->k));
     return status;
 }
