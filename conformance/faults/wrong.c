@@ -52,7 +52,7 @@ int64_t wrong_row_sum(int64_t sum, naive_row x, const int8_t *w, int64_t k) {
 }
 
 int64_t wrong_group(int64_t group, int64_t size) {
-    return size > 512 ? ((group + 1) * size - 1) / 512 * 512 / size : group;
+    return size > 512 ? group * size / 512 * 512 / size : group;
 }
 
 float wrong_correction(int64_t sum, naive_row x, const int8_t *w, int64_t k, float scale) {

@@ -29,7 +29,7 @@ float wrong_dot_in_bf16(const uint16_t *x, const uint16_t *w, int64_t k);
 armq_dtype wrong_bias_dtype(const armq_desc *desc);
 bool wrong_is_finite(const naive_values *x); /* as the sum of a row is */
 int64_t wrong_row_sum(int64_t sum, naive_row x, const int8_t *w, int64_t k); /* in 16 bits */
-int64_t wrong_group(int64_t group, int64_t size); /* of the block of 512 that the last is in */
+int64_t wrong_group(int64_t group, int64_t size); /* that the block of 512 begins in */
 float wrong_correction(int64_t sum, naive_row x, const int8_t *w, int64_t k, float scale);
 float wrong_scales_along_k(const int8_t *q, int32_t zero, const int8_t *w, int64_t k,
                            const float *scales, int64_t n);
