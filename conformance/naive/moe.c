@@ -50,6 +50,8 @@ static int64_t expert_of(const naive_call *call, int64_t token, int64_t slot) {
     FAULT_DO(id_in_int8, if (call->args->topk_ids[at] >= 0) return call->args->topk_ids[at] & 127);
     FAULT_DO(id_in_9_bits,
              if (call->args->topk_ids[at] >= 0) return call->args->topk_ids[at] & 511);
+    FAULT_DO(id_in_10_bits,
+             if (call->args->topk_ids[at] >= 0) return call->args->topk_ids[at] & 1023);
     FAULT_DO(id_minus_1_is_0, return call->args->topk_ids[at] < 0 ? 0 : call->args->topk_ids[at]);
     FAULT_DO(id_too_high_accepted, return call->args->topk_ids[at] % call->desc->experts);
     return call->args->topk_ids[at];
