@@ -3,6 +3,7 @@
 
 import json
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -102,6 +103,8 @@ class Builder:
     def mutant(self, name, text, slot):
         """A library whose `name` has this text; "no build" or "same code" instead."""
         tree = self.work / f"slot{slot}"
+        # What a run that was killed left there would go into this mutant, too.
+        shutil.rmtree(tree / "kernels", ignore_errors=True)
         edited = tree / name
         edited.parent.mkdir(parents=True, exist_ok=True)
         edited.write_text(text)

@@ -79,6 +79,15 @@ class Run(unittest.TestCase):
         argued = f"{FILE} rule\n- if (panels != 2)\n+ if (panels != 1)\nthe same values\n"
         self.assertEqual(self.run_on("unseen", argued=argued), (0, {"unseen": "equivalent"}))
 
+    def test_what_a_killed_run_left_is_no_part_of_a_mutant(self):
+        header = "kernels/common/tile.h"  # tiles.c includes it
+        for slot in range(os.cpu_count()):
+            left = self.directory / f"slot{slot}" / header
+            left.parent.mkdir(parents=True)
+            left.write_text("#error left behind\n")
+        self.assertEqual(self.run_on("same", "wrong")[1], {"same": "same code", "wrong": "killed"},
+                         self.output)
+
     def test_too_few_that_build(self):
         self.assertEqual(self.run_on("odd"), (1, {"odd": "no build"}))
         self.assertIn("too few build", self.output)
