@@ -163,10 +163,10 @@ def plan_clean(options):
     if options.fault:
         return []
     plan = [(FOLDER / "sharp.sweep", "any"), (FOLDER / "offsets.sweep", "any")]
-    if platform.machine() not in ("aarch64", "arm64"):
-        plan.append((FOLDER / "sharp.sweep", "aarch64"))
     if not options.sharp:
         plan.append(("ci", "any"))
+        if platform.machine() not in ("aarch64", "arm64"):
+            plan.append((FOLDER / "sharp.sweep", "aarch64"))
     return plan
 
 

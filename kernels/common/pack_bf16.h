@@ -10,7 +10,7 @@
 /* Eight consecutive elements rounded to bf16; the largest exponent and mantissa seen so far is
  * kept, by which NaN and Inf are told. */
 INLINE uint16x8_t load_bf16(const armq_dtype in, const void *x, uint16x8_t *largest) {
-    uint16x8_t v = vdupq_n_u16(0);
+    uint16x8_t v;
     if (in == ARMQ_DTYPE_BF16) {
         v = vld1q_u16(x);
     } else if (in == ARMQ_DTYPE_F16) {
