@@ -127,21 +127,21 @@ def judge(fault, sweep, where, out, only_own):
             "cases": dict(total)}
 
 
-def is_alone(fault):
-    """Its check can be run without others, so that the first failure is its."""
-    return fault.check in table.CHECKS[:-1] and fault.check != "memory"
-
-
 def judge_by_ci(fault, folder):
-    """The same by the sweep `ci`, where the first failure in each op is enough."""
+    """The same by the sweep `ci`, where the first failure in each op is enough. If it is another
+    check's (a fault that reads outside a buffer fails `memory` whatever was selected), all cases
+    of the op are judged."""
+    out = folder / f"{fault.id}-ci.jsonl"
     found = {"verdict": "caught", "missed": [], "caught": {}, "cases": {}}
-    for op in fault.ops if is_alone(fault) else (None,):
-        ops = (op,) if op else fault.ops
-        part = table.Fault(**{**vars(fault), "ops": ops})
-        header, cases = run(part, "ci", fault.where, folder / f"{fault.id}-ci.jsonl",
-                            only_own=True, first=bool(op))
-        caught, total = count(cases)
-        found["missed"] += missed_ops(part, header, caught)
+    for op in fault.ops:
+        part = table.Fault(**{**vars(fault), "ops": (op,)})
+        for first in (True, False):
+            header, cases = run(part, "ci", fault.where, out, only_own=True, first=first)
+            caught, total = count(cases)
+            missed = missed_ops(part, header, caught)
+            if not missed or not any(caught.values()):
+                break
+        found["missed"] += missed
         found["caught"].update({o: dict(checks) for o, checks in caught.items() if checks})
         found["cases"].update(total)
     found["verdict"] = "missed" if found["missed"] else "caught"
@@ -178,7 +178,8 @@ def in_ci(fault):
 def run_all(faults, options, folder):
     """clean results, {fault: judgement}, {fault: judgement by ci}."""
     folder.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    # One more than there are cores: the program waits for its workers now and then.
+    with ThreadPoolExecutor(os.cpu_count() + 1) as pool:
         cleans = [pool.submit(clean, sweep, where, folder / f"clean-{i}.jsonl")
                   for i, (sweep, where) in enumerate(plan_clean(options))]
         slow_first = sorted(faults, key=lambda f: (f.check != "crash", f.check != "overflow"))
